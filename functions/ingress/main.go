@@ -1,0 +1,110 @@
+// Command ingress is the public front door. It answers a webhook only once it
+// is durable, and leaves everything after that to the stream.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"dakghar/internal/awsconfig"
+	"dakghar/internal/body"
+	"dakghar/internal/config"
+	"dakghar/internal/dynamo"
+	"dakghar/internal/ingress"
+	"dakghar/internal/lambdaedge"
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/secret"
+	"dakghar/internal/telemetry"
+	"dakghar/internal/webhook"
+)
+
+// recentEvents is how many accepted events a process remembers.
+const recentEvents = 4096
+
+func main() {
+	ctx := context.Background()
+	handler, err := wire(ctx, os.Getenv)
+	if err != nil {
+		slog.Error("ingress cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.StartWithOptions(handler, lambda.WithContext(ctx))
+}
+
+// wire lists the receiver's parts in the order a request meets them. It makes
+// clients and no call.
+func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, error) {
+	env := config.From(getenv)
+	life := config.ReadLife(env)
+	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE")}
+	bodies := body.Config{
+		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
+		InlineBytes: env.Int("BODY_INLINE_BYTES", 1024, 300<<10, 32<<10), Life: life.Body,
+		Now: time.Now, Rand: rand.Reader, NewID: rand.Text,
+	}
+	if err := env.Err(); err != nil {
+		return nil, err
+	}
+	providers, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := awsconfig.Load(ctx, awsconfig.Request())
+	if err != nil {
+		return nil, err
+	}
+	db := dynamodb.NewFromConfig(cfg)
+	bodies.Dynamo, bodies.S3, bodies.KMS = db, s3.NewFromConfig(cfg), kms.NewFromConfig(cfg)
+	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
+	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: time.Now})
+
+	return &lambdaedge.HTTP{
+		Receiver: &ingress.Receiver{
+			Providers: providers,
+			Endpoints: ingress.NewDirectory(store),
+			Keys:      trustedKeys{keys},
+			Bodies:    body.New(bodies),
+			Inbox:     store,
+			Recent:    ingress.NewRecent(recentEvents),
+			Budget:    ingress.BudgetMax,
+			Now:       time.Now,
+			NewID:     rand.Text,
+		},
+		Log:    telemetry.New(os.Stdout, "ingress", time.Now),
+		Now:    time.Now,
+		KeyAge: keys.Oldest,
+	}, nil
+}
+
+// trustedKeys speaks of missing versions in the receiver's words.
+type trustedKeys struct{ cache *secret.Cache }
+
+func (k trustedKeys) Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error) {
+	value, err := k.cache.Secret(ctx, e, v)
+	return string(value.Bytes()), noKey(err)
+}
+
+func (k trustedKeys) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, string, error) {
+	version, value, err := k.cache.Current(ctx, e)
+	return version, string(value.Bytes()), noKey(err)
+}
+
+func noKey(err error) error {
+	if errors.Is(err, secret.ErrNoVersion) || errors.Is(err, secret.ErrThrottled) {
+		return fmt.Errorf("%w: %w", ingress.ErrNoKey, err)
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+// Command processor applies accepted events to the business state, woken by the
+// event queue.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"dakghar/internal/awsconfig"
+	"dakghar/internal/body"
+	"dakghar/internal/business"
+	"dakghar/internal/config"
+	"dakghar/internal/dynamo"
+	"dakghar/internal/lambdaedge"
+	"dakghar/internal/processor"
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/telemetry"
+)
+
+func main() {
+	ctx := context.Background()
+	queue, err := wire(ctx, os.Getenv)
+	if err != nil {
+		slog.Error("processor cannot start", "error", err)
+		os.Exit(1)
+	}
+	lambda.StartWithOptions(queue.Handle, lambda.WithContext(ctx))
+}
+
+func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Queue, error) {
+	env := config.From(getenv)
+	life, work := config.ReadLife(env), config.ReadWork(env)
+	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Business: env.Text("BUSINESS_TABLE")}
+	bodies := body.Config{
+		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
+		InlineBytes: env.Int("BODY_INLINE_BYTES", 1024, 300<<10, 32<<10), Life: life.Body,
+		Now: time.Now, Rand: rand.Reader, NewID: rand.Text,
+	}
+	if err := env.Err(); err != nil {
+		return nil, err
+	}
+	providers, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := awsconfig.Load(ctx, awsconfig.Background())
+	if err != nil {
+		return nil, err
+	}
+	db := dynamodb.NewFromConfig(cfg)
+	bodies.Dynamo, bodies.S3, bodies.KMS = db, s3.NewFromConfig(cfg), kms.NewFromConfig(cfg)
+
+	return &lambdaedge.Queue{
+		Processor: &processor.Processor{
+			Store:     &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep},
+			Bodies:    body.New(bodies),
+			Providers: providers,
+			Router:    business.Standard(),
+			Policy: processor.Policy{
+				Lease: work.Lease, AttemptsMax: work.AttemptsMax, Theirs: work.Theirs, Ours: work.Ours, KeepInbox: life.Inbox,
+			},
+			Now:    time.Now,
+			NewID:  rand.Text,
+			Chance: mathrand.Float64,
+			Wait:   dynamo.Sleep,
+		},
+		Log: telemetry.New(os.Stdout, "processor", time.Now),
+	}, nil
+}

@@ -1,0 +1,99 @@
+// Package config reads a function's settings from its environment, once, and
+// reports all problems together. It knows names, defaults and bounds, and
+// refuses relations between settings that would break a promise.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"dakghar/internal/backoff"
+)
+
+// Reader collects settings and what is wrong with them.
+type Reader struct {
+	getenv   func(string) string
+	problems []error
+}
+
+// From returns a reader over an environment.
+func From(getenv func(string) string) *Reader { return &Reader{getenv: getenv} }
+
+// Text returns a setting that must be there.
+func (r *Reader) Text(name string) string {
+	v := r.getenv(name)
+	if v == "" {
+		r.problems = append(r.problems, fmt.Errorf("%s is not set", name))
+	}
+	return v
+}
+
+// Int returns a whole number between low and high, or the default.
+func (r *Reader) Int(name string, low, high, otherwise int) int {
+	v := r.getenv(name)
+	if v == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < low || n > high {
+		r.problems = append(r.problems, fmt.Errorf("%s is %q, want a whole number from %d to %d", name, v, low, high))
+		return otherwise
+	}
+	return n
+}
+
+// Days returns a number of days as a duration.
+func (r *Reader) Days(name string, low, high, otherwise int) time.Duration {
+	return time.Duration(r.Int(name, low, high, otherwise)) * 24 * time.Hour
+}
+
+// Require notes a problem unless a relation holds.
+func (r *Reader) Require(holds bool, format string, args ...any) {
+	if !holds {
+		r.problems = append(r.problems, fmt.Errorf(format, args...))
+	}
+}
+
+// Err returns all problems, nil when there are none.
+func (r *Reader) Err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("configuration: %w", errors.Join(r.problems...))
+}
+
+// Life holds how long things are kept.
+type Life struct {
+	Inbox, Body time.Duration
+}
+
+// ReadLife reads the retention settings. An identity must outlive every way in
+// which its event can come again: the longest redelivery window of a provider
+// is 90 days (Paddle's replays), and our own replay needs the body.
+func ReadLife(r *Reader) Life {
+	l := Life{Inbox: r.Days("INBOX_DAYS", 1, 3650, 400), Body: r.Days("BODY_DAYS", 7, 365, 30)}
+	r.Require(l.Inbox >= 90*24*time.Hour, "INBOX_DAYS is %d, want at least 90: an identity must outlive every provider's redelivery window", l.Inbox/(24*time.Hour))
+	r.Require(l.Inbox > l.Body, "INBOX_DAYS must be more than BODY_DAYS: a body must not outlive its event's identity")
+	return l
+}
+
+// Work holds the numbers of the processing stages.
+type Work struct {
+	Lease       time.Duration
+	AttemptsMax int
+	Theirs      backoff.Schedule
+	Ours        backoff.Schedule
+}
+
+// ReadWork reads the numbers of the processing stages.
+func ReadWork(r *Reader) Work {
+	return Work{
+		Lease:       time.Duration(r.Int("LEASE_SECONDS", 20, 900, 60)) * time.Second,
+		AttemptsMax: r.Int("ATTEMPTS_MAX", 1, 50, 8),
+		// 8 attempts: about 15 s, 30 s, 1, 2, 4, 8, 16 minutes between them, half an hour in all.
+		Theirs: backoff.Schedule{First: 15 * time.Second, Max: time.Hour},
+		Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
+	}
+}

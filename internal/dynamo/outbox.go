@@ -1,0 +1,128 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"dakghar/internal/webhook"
+)
+
+// MarkPublished records a publication of one generation. False means that the
+// row has moved on, which is nobody's fault.
+func (s *Store) MarkPublished(ctx context.Context, p webhook.Published) (bool, error) {
+	e := newExpression()
+	condition := "attribute_exists(" + e.name("id") + ") AND " + e.name("g") + " = " + e.value(num(int64(p.Gen)))
+	if p.SeenWakeAt.IsZero() {
+		condition += " AND attribute_not_exists(" + e.name("pa") + ")"
+	} else {
+		condition += " AND " + e.name("wa") + " = " + e.value(ms(p.SeenWakeAt))
+	}
+	update := "SET " + e.name("pa") + " = " + e.value(ms(p.At)) + ", " + e.name("wa") + " = " + e.value(ms(p.WakeAt)) +
+		" ADD " + e.name("w") + " " + e.value(num(1)) + " REMOVE " + e.name("dk") + ", " + e.name("da")
+	return s.updateOutbox(ctx, p.ID, condition, update, e)
+}
+
+// PushWake moves the time at which the reconciler looks again, and sends
+// nothing: for rows that wait for an operator.
+func (s *Store) PushWake(ctx context.Context, o webhook.Outbox, wakeAt time.Time) (bool, error) {
+	e := newExpression()
+	condition := e.name("g") + " = " + e.value(num(int64(o.Gen))) + " AND " + e.name("wa") + " = " + e.value(ms(o.WakeAt))
+	update := "SET " + e.name("wa") + " = " + e.value(ms(wakeAt))
+	return s.updateOutbox(ctx, o.ID, condition, update, e)
+}
+
+func (s *Store) updateOutbox(ctx context.Context, id webhook.OutboxID, condition, update string, e *expression) (bool, error) {
+	_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.Tables.Outbox, Key: outboxKey(id), ConditionExpression: &condition, UpdateExpression: &update,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	})
+	return writtenOrNot(err)
+}
+
+// DeleteOutbox removes a promise whose generation is at most upTo. False means
+// that it is gone, or belongs to a newer life of its subject.
+func (s *Store) DeleteOutbox(ctx context.Context, id webhook.OutboxID, upTo webhook.Fence) (bool, error) {
+	e := newExpression()
+	condition := e.name("g") + " <= " + e.value(num(int64(upTo)))
+	_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.Tables.Outbox, Key: outboxKey(id), ConditionExpression: &condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	})
+	return writtenOrNot(err)
+}
+
+// DeleteOrphan removes a promise whose subject does not exist, if it is still
+// the generation that was scanned.
+func (s *Store) DeleteOrphan(ctx context.Context, o webhook.Outbox) (bool, error) {
+	e := newExpression()
+	condition := e.name("g") + " = " + e.value(num(int64(o.Gen)))
+	_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.Tables.Outbox, Key: outboxKey(o.ID), ConditionExpression: &condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+	})
+	return writtenOrNot(err)
+}
+
+func writtenOrNot(err error) (bool, error) {
+	if err == nil {
+		return true, nil
+	}
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		return false, nil
+	}
+	return false, unavailable(err)
+}
+
+// DueOutbox returns the ids in one shard of the due index that are due at or
+// before a time, earliest first.
+func (s *Store) DueOutbox(ctx context.Context, shard int, dueBy time.Time, limit int) ([]webhook.OutboxID, error) {
+	e := newExpression()
+	condition := e.name("dk") + " = " + e.value(str(dueKey(shard))) + " AND " + e.name("da") + " <= " + e.value(ms(dueBy))
+	out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
+		TableName: &s.Tables.Outbox, IndexName: aws.String("due"), KeyConditionExpression: &condition,
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(limit)), //nolint:gosec // limits are small constants
+	})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	ids := make([]webhook.OutboxID, 0, len(out.Items))
+	for _, item := range out.Items {
+		d := decoder{a: item}
+		ids = append(ids, webhook.OutboxID(d.str("id")))
+	}
+	return ids, nil
+}
+
+// ScanOutbox returns a page of one segment of the outbox: the rows whose wake
+// time has come, and the cursor of the next page, empty at the end.
+func (s *Store) ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) ([]webhook.Outbox, string, error) {
+	e := newExpression()
+	filter := e.name("wa") + " <= " + e.value(ms(wakeBy))
+	in := &dynamodb.ScanInput{
+		TableName: &s.Tables.Outbox, FilterExpression: &filter, ConsistentRead: aws.Bool(true),
+		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
+		Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(segments)), Limit: aws.Int32(int32(limit)), //nolint:gosec // small constants
+	}
+	if from != "" {
+		in.ExclusiveStartKey = attributes{"id": str(from)}
+	}
+	out, err := s.DB.Scan(ctx, in)
+	if err != nil {
+		return nil, "", unavailable(err)
+	}
+	rows := make([]webhook.Outbox, 0, len(out.Items))
+	for _, item := range out.Items {
+		row, err := decodeOutbox(item)
+		if err != nil {
+			return nil, "", err
+		}
+		rows = append(rows, row)
+	}
+	last := decoder{a: out.LastEvaluatedKey}
+	return rows, last.str("id"), nil
+}

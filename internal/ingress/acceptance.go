@@ -1,0 +1,192 @@
+package ingress
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"dakghar/internal/fault"
+	"dakghar/internal/provider"
+	"dakghar/internal/webhook"
+)
+
+// event is a verified request on its way into the inbox.
+type event struct {
+	adapter  *provider.Adapter
+	endpoint webhook.Endpoint
+	envelope provider.Envelope
+	kind     provider.Kind
+	body     []byte
+	matched  webhook.KeyVersion
+	now      time.Time
+}
+
+// noteTime bounds what noting a key's first match may add to an answer.
+const noteTime = 200 * time.Millisecond
+
+// bodyTries bounds the dance with the expiry sweep: put, found, gone before the
+// renewal, put again.
+const bodyTries = 3
+
+// accept makes the event durable and only then reports success.
+func (r *Receiver) accept(ctx context.Context, ev event, report Report) Report {
+	digest := webhook.DigestOf(ev.body)
+	id := webhook.DeriveInboxID(ev.endpoint.Scope, ev.adapter.Name, ev.envelope.EventID)
+	report.InboxID = id
+	if r.Recent.Has(id, digest) {
+		return report.succeed(ev.adapter.SuccessCode, Duplicate)
+	}
+	noted := r.noteMatch(ctx, ev)
+	defer func() { <-noted }()
+
+	body := webhook.Body{
+		ID: webhook.DeriveBodyID(ev.endpoint.ID, digest), Tenant: ev.endpoint.Tenant, Raw: ev.body,
+		InboxID: id, PutID: r.NewID(), At: ev.now,
+	}
+	placed, existing, err := r.placeBody(ctx, body)
+	if err != nil {
+		return report.fail(err)
+	}
+	row := r.newRow(ev, id, digest, body, placed)
+	if existing == nil {
+		began := r.Now()
+		existing, err = r.commit(ctx, row)
+		report.Commit = r.Now().Sub(began)
+	}
+	switch {
+	case err != nil:
+		return report.fail(err)
+	case existing == nil:
+		r.Recent.Add(id, digest)
+		return report.succeed(ev.adapter.SuccessCode, acceptedAs(row))
+	}
+	return r.known(ctx, ev, row, *existing, body, placed, report)
+}
+
+// noteMatch records a key's first match beside the acceptance, not before it.
+func (r *Receiver) noteMatch(ctx context.Context, ev event) <-chan struct{} {
+	done := make(chan struct{})
+	if _, isFirst := ev.endpoint.WithFirstMatch(ev.matched, ev.now); !isFirst {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, noteTime)
+		defer cancel()
+		r.Endpoints.Matched(ctx, ev.endpoint, ev.matched, ev.now)
+	}()
+	return done
+}
+
+// placeBody stores the bytes. Where they stood already, it reads the event's row
+// and returns it if it is there; otherwise it always renews the body, whose
+// life may be nearly over, and puts it again if the sweep was faster.
+func (r *Receiver) placeBody(ctx context.Context, body webhook.Body) (webhook.Placed, *webhook.Inbox, error) {
+	placed, err := r.Bodies.Put(ctx, body)
+	if err != nil || !placed.Existed {
+		return placed, nil, err
+	}
+	row, found, err := r.Inbox.Inbox(ctx, body.InboxID)
+	if err != nil || found {
+		return placed, &row, err
+	}
+	placed, err = r.renewBody(ctx, body, placed)
+	return placed, nil, err
+}
+
+// renewBody gives bytes that are there already a whole life for one more row.
+func (r *Receiver) renewBody(ctx context.Context, body webhook.Body, placed webhook.Placed) (webhook.Placed, error) {
+	for range bodyTries {
+		renewed, ok, err := r.Bodies.Renew(ctx, body)
+		if err != nil {
+			return placed, err
+		}
+		if ok {
+			renewed.Existed, renewed.FirstInbox = true, placed.FirstInbox
+			return renewed, nil
+		}
+		placed, err = r.Bodies.Put(ctx, body)
+		if err != nil || !placed.Existed {
+			return placed, err
+		}
+	}
+	return placed, fault.New(fault.Ours, "body_contended", errors.New("the body came and went"))
+}
+
+func (r *Receiver) newRow(ev event, id webhook.InboxID, digest webhook.Digest, body webhook.Body, placed webhook.Placed) webhook.Inbox {
+	row := webhook.Inbox{
+		ID: id, Provider: ev.adapter.Name, Endpoint: ev.endpoint.ID, Tenant: ev.endpoint.Tenant,
+		EventID: ev.envelope.EventID, EventType: ev.envelope.Type,
+		ObjectID:          clip(ev.envelope.ObjectID, webhook.ObjectIDBytesMax),
+		ObjectVersion:     clip(ev.envelope.ObjectVersion, webhook.ObjectVersionBytesMax),
+		ProviderCreatedAt: ev.envelope.CreatedAt, ReceivedAt: ev.now,
+		BodyID: body.ID, BodyExpiresAt: placed.ExpiresAt, Digest: digest, MatchedVersion: ev.matched,
+		Status: webhook.Received, NextAttemptAt: ev.now,
+	}
+	// The same bytes under a fresh id are possible only where the id is not
+	// signed: then they may be a captured request.
+	if placed.Existed && placed.FirstInbox != id && !ev.adapter.Covers.ID {
+		row.SameBodyAs = placed.FirstInbox
+		if ev.kind.Delta {
+			row.Status = webhook.Held
+		}
+	}
+	return row
+}
+
+// commit writes the row and its promise. A held row has nobody to wake.
+func (r *Receiver) commit(ctx context.Context, row webhook.Inbox) (*webhook.Inbox, error) {
+	if row.Status == webhook.Held {
+		return r.Inbox.Accept(ctx, row, nil)
+	}
+	promise := webhook.NewOutbox(row, row.ReceivedAt, row.ReceivedAt)
+	return r.Inbox.Accept(ctx, row, &promise)
+}
+
+func acceptedAs(row webhook.Inbox) Decision {
+	if row.Status == webhook.Held {
+		return HeldForReview
+	}
+	return Accepted
+}
+
+// known answers for an event whose row was there before. Nothing that happened
+// to that row withdraws its acceptance.
+func (r *Receiver) known(ctx context.Context, ev event, row, existing webhook.Inbox, body webhook.Body, placed webhook.Placed, report Report) Report {
+	switch {
+	case existing.Digest == row.Digest:
+		if r.bodyIsSpent(existing, placed, ev.now) {
+			// The event is over and its body was let go: the copy that this
+			// duplicate brought is not kept either. Failing leaves it to its expiry.
+			_ = r.Bodies.Remove(ctx, body.ID, body.PutID)
+		}
+		r.Recent.Add(row.ID, row.Digest)
+		return report.succeed(ev.adapter.SuccessCode, Duplicate)
+	case ev.adapter.BodyVaries != provider.Never:
+		return report.succeed(ev.adapter.SuccessCode, DuplicateVaried)
+	}
+	if placed.Existed {
+		renewed, err := r.renewBody(ctx, body, placed)
+		if err != nil {
+			return report.fail(err)
+		}
+		placed = renewed
+	}
+	conflict := row
+	conflict.BodyExpiresAt = placed.ExpiresAt
+	conflict.ID = webhook.DeriveConflictID(ev.endpoint.Scope, ev.adapter.Name, ev.envelope.EventID, row.Digest)
+	conflict.ConflictWith, conflict.SameBodyAs = existing.ID, ""
+	conflict.Status = webhook.Held
+	if _, err := r.commit(ctx, conflict); err != nil {
+		return report.fail(err)
+	}
+	report.InboxID = conflict.ID
+	return report.succeed(ev.adapter.SuccessCode, Conflict)
+}
+
+func (r *Receiver) bodyIsSpent(existing webhook.Inbox, placed webhook.Placed, now time.Time) bool {
+	return !placed.Existed && existing.Status.Terminal() && existing.BodyExpiresAt.Before(now)
+}
+
+func clip(s string, bytesMax int) string { return s[:min(len(s), bytesMax)] }

@@ -1,0 +1,95 @@
+package ingress
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"dakghar/internal/fault"
+	"dakghar/internal/provider"
+	"dakghar/internal/signature"
+)
+
+// refusal is an answer that accepts nothing. Its code is public and stable; its
+// cause is for operators.
+type refusal struct {
+	status int
+	code   string
+	cause  string
+	err    error
+}
+
+var (
+	refusal422 = refusal{http.StatusUnprocessableEntity, "event_type_not_allowed", "event_type_not_allowed", nil}
+	refusal404 = refusal{http.StatusNotFound, "not_found", "endpoint_unknown", nil}
+	// unauthorized is the same for every failure of a signature: a stranger learns nothing.
+	unauthorized = "unauthorized"
+)
+
+// retryAfter is what a provider that reads Retry-After is asked to wait, in seconds.
+const retryAfter = 5
+
+// unavailable is anything that is our fault: a retryable answer.
+func unavailable(cause string, err error) *refusal {
+	return &refusal{http.StatusServiceUnavailable, "unavailable", cause, err}
+}
+
+func refuseSignature(err error) *refusal {
+	if r, ok := errors.AsType[*signature.Refusal](err); ok {
+		return &refusal{http.StatusUnauthorized, unauthorized, "signature_" + string(r.Cause), nil}
+	}
+	return &refusal{http.StatusUnauthorized, unauthorized, "signature_invalid", err}
+}
+
+func refuseBody(err error) *refusal {
+	if b, ok := errors.AsType[*provider.BadBody](err); ok {
+		return &refusal{http.StatusBadRequest, b.Code, b.Code, nil}
+	}
+	return &refusal{http.StatusBadRequest, "body_malformed", "body_malformed", err}
+}
+
+func (r Report) refuse(why *refusal) Report {
+	r.Decision, r.Cause, r.Err = Decision("refused_"+why.code), why.cause, why.err
+	r.Answer = Answer{Status: why.status, ContentType: jsonType, Body: encode(map[string]string{"error": why.code})}
+	switch why.status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		r.Answer.Header = map[string]string{"retry-after": strconv.Itoa(retryAfter)}
+	case http.StatusMethodNotAllowed:
+		r.Answer.Header = map[string]string{"allow": http.MethodPost}
+	}
+	return r
+}
+
+func (r Report) shake(h *provider.Answer) Report {
+	r.Decision = Handshake
+	r.Answer = Answer{Status: h.Status, ContentType: h.ContentType, Body: h.Body}
+	return r
+}
+
+func (r Report) succeed(status int, d Decision) Report {
+	r.Decision = d
+	result := "accepted"
+	if d == Duplicate || d == DuplicateVaried {
+		result = "duplicate"
+	}
+	r.Answer = Answer{Status: status, ContentType: jsonType}
+	if status != http.StatusNoContent {
+		r.Answer.Body = encode(map[string]string{"result": result, "inbox_id": string(r.InboxID)})
+	}
+	return r
+}
+
+func (r Report) fail(err error) Report {
+	return r.refuse(unavailable(fault.CodeOf(err), err))
+}
+
+const jsonType = "application/json"
+
+func encode(v map[string]string) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("ingress: a map of strings does not encode: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,169 @@
+package lambdaedge
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/go-json-experiment/json"
+
+	"dakghar/internal/processor"
+	"dakghar/internal/reconciler"
+	"dakghar/internal/relay"
+	"dakghar/internal/telemetry"
+	"dakghar/internal/webhook"
+)
+
+// Stream serves DynamoDB stream batches with a relay.
+type Stream struct {
+	Relay *relay.Relay
+	// Outbox reads an outbox row from its stored attributes.
+	Outbox func(webhook.Item) (webhook.Outbox, error)
+	Log    *telemetry.Log
+	Now    func() time.Time
+}
+
+// Handle publishes a batch. It returns the records that failed; Lambda hands in
+// everything from the first of them on again. A record that cannot be read is
+// counted and passed over: its row is durable, and blocking its shard would
+// help nobody.
+func (s *Stream) Handle(ctx context.Context, batch events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	var rows []webhook.Outbox
+	var sequence []string
+	unreadable := 0
+	for _, record := range batch.Records {
+		if record.EventName == string(events.DynamoDBOperationTypeRemove) {
+			continue
+		}
+		row, err := s.Outbox(itemOf(record.Change.NewImage))
+		if err != nil {
+			unreadable++
+			continue
+		}
+		if row.PublishedAt.IsZero() {
+			rows = append(rows, row)
+			sequence = append(sequence, record.Change.SequenceNumber)
+		}
+	}
+	now := s.Now()
+	result := s.Relay.Publish(ctx, rows)
+	var response events.DynamoDBEventResponse
+	line := &telemetry.Line{}
+	for i, err := range result.Errs {
+		if err != nil {
+			response.BatchItemFailures = append(response.BatchItemFailures, events.DynamoDBBatchItemFailure{ItemIdentifier: sequence[i]})
+			line.Err(err)
+			break
+		}
+	}
+	line.Count("published", result.Published).Count("relay_failed", len(response.BatchItemFailures)).
+		Count("unmarked", result.Unmarked).Count("left_to_due_index", result.Left).Count("unreadable", unreadable)
+	if len(rows) > 0 {
+		line.Millis("relay_lag_ms", now.Sub(rows[0].DueAt))
+	}
+	s.Log.Write(line)
+	return response, nil
+}
+
+// itemOf keeps the attributes of the kinds that an outbox row has.
+func itemOf(image map[string]events.DynamoDBAttributeValue) webhook.Item {
+	item := make(webhook.Item, len(image))
+	for name, v := range image {
+		switch v.DataType() {
+		case events.DataTypeString:
+			item[name] = v.String()
+		case events.DataTypeNumber:
+			if n, err := strconv.ParseInt(v.Number(), 10, 64); err == nil {
+				item[name] = n
+			}
+		default:
+		}
+	}
+	return item
+}
+
+// Queue serves SQS batches with a processor.
+type Queue struct {
+	Processor *processor.Processor
+	Log       *telemetry.Log
+}
+
+// Handle works on the messages of a batch side by side, so that none waits for
+// another. A message that is not a wake-up, or a newer one than this program
+// knows, is given back: it ends in the dead letters, where somebody looks.
+// Every other message is finished with, whatever became of its row.
+func (q *Queue) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	var response events.SQSEventResponse
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, message := range batch.Records {
+		wg.Go(func() {
+			if q.handle(ctx, message) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: message.MessageId})
+		})
+	}
+	wg.Wait()
+	sort.Slice(response.BatchItemFailures, func(i, j int) bool {
+		return response.BatchItemFailures[i].ItemIdentifier < response.BatchItemFailures[j].ItemIdentifier
+	})
+	return response, nil
+}
+
+func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished bool) {
+	line := &telemetry.Line{}
+	defer func() {
+		if v := recover(); v != nil {
+			// Our own rule was broken in mid-air. The lease frees the row.
+			q.Log.Write(line.Str("decision", "panic").Err(fmt.Errorf("a %T", v)).Count("panic", 1))
+			finished = true
+		}
+	}()
+	var wake webhook.Wake
+	if err := json.Unmarshal([]byte(message.Body), &wake); err != nil || wake.InboxID == "" || wake.Topic != webhook.TopicProcess {
+		q.Log.Write(line.Str("decision", "not_a_wake").Str("message_id", message.MessageId).Count("not_a_wake", 1))
+		return false
+	}
+	if wake.Version > webhook.WakeVersion {
+		q.Log.Write(line.Str("decision", "newer_wake").Str("message_id", message.MessageId).Count("newer_wake", 1))
+		return false
+	}
+	r := q.Processor.Process(ctx, wake)
+	line.Provider = string(r.Provider)
+	q.Log.Write(line.Str("decision", r.Decision).Str("inbox_id", string(r.InboxID)).Str("endpoint_id", string(r.Endpoint)).
+		Str("kind", string(r.Kind)).Str("code", r.Code).Str("fault", string(r.Fault)).Str("attempt", strconv.Itoa(r.Attempt)).
+		Err(r.Err).Count(r.Decision, 1).Millis("age_ms", r.Age))
+	return true
+}
+
+// Schedule serves scheduled invocations with a reconciler.
+type Schedule struct {
+	Reconciler *reconciler.Reconciler
+	Log        *telemetry.Log
+}
+
+// Handle makes one pass.
+func (s *Schedule) Handle(ctx context.Context) error {
+	r := s.Reconciler.Run(ctx)
+	line := &telemetry.Line{}
+	decision := "ran"
+	if !r.Ran {
+		decision = "lease_taken"
+	}
+	line.Str("decision", decision).Err(r.Err).Count("looked", r.Looked).Seconds("oldest_open_age_s", r.OldestS)
+	for act, n := range r.Acts {
+		line.Count("reconciler_"+act, n)
+	}
+	if r.Ran {
+		line.Count("heartbeat", 1)
+	}
+	s.Log.Write(line)
+	return nil
+}

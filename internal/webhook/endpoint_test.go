@@ -1,0 +1,89 @@
+package webhook_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"dakghar/internal/webhook"
+)
+
+const day = 24 * time.Hour
+
+// Proves S2, S4: which versions verify during a rotation.
+func TestTrustedVersionsDuringARotation(t *testing.T) {
+	t.Parallel()
+	old := webhook.TrustedKey{Version: "old", AddedAt: now.Add(-30 * day), FirstMatch: now.Add(-30 * day)}
+	tests := []struct {
+		name string
+		keys []webhook.TrustedKey
+		want []webhook.KeyVersion
+	}{
+		{"one key", []webhook.TrustedKey{old}, []webhook.KeyVersion{"old"}},
+		{"both, while the new one was never seen", []webhook.TrustedKey{{Version: "new", AddedAt: now.Add(-10 * day)}, old}, []webhook.KeyVersion{"new", "old"}},
+		{"both, within the overlap after its first match", []webhook.TrustedKey{{Version: "new", AddedAt: now.Add(-10 * day), FirstMatch: now.Add(-2 * day)}, old}, []webhook.KeyVersion{"new", "old"}},
+		{"the new one alone, once the overlap is over", []webhook.TrustedKey{{Version: "new", AddedAt: now.Add(-10 * day), FirstMatch: now.Add(-3 * day)}, old}, []webhook.KeyVersion{"new"}},
+		{"the new one alone, after a forgotten rotation's hard limit", []webhook.TrustedKey{{Version: "new", AddedAt: now.Add(-90 * day)}, old}, []webhook.KeyVersion{"new"}},
+		{"an explicit end", []webhook.TrustedKey{{Version: "new", AddedAt: now}, {Version: "old", NotAfter: now}}, []webhook.KeyVersion{"new"}},
+		{"an older key goes with any newer one's match", []webhook.TrustedKey{
+			{Version: "newest", AddedAt: now}, {Version: "new", AddedAt: now.Add(-9 * day), FirstMatch: now.Add(-9 * day)}, old,
+		}, []webhook.KeyVersion{"newest", "new"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := webhook.Endpoint{Overlap: 3 * day, Keys: tt.keys}
+			if diff := cmp.Diff(tt.want, e.Trusted(now)); diff != "" {
+				t.Errorf("trusted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Proves S4: a retired version never comes back, and no key in use is dropped by surprise.
+func TestKeysAreAddedOnceAndRetiredForEver(t *testing.T) {
+	t.Parallel()
+	e := webhook.Endpoint{}
+	for _, v := range []webhook.KeyVersion{"a", "b", "c", "d"} {
+		var ok bool
+		if e, ok = e.Add(webhook.TrustedKey{Version: v, AddedAt: now}); !ok {
+			t.Fatalf("key %s was not added", v)
+		}
+	}
+	if _, ok := e.Add(webhook.TrustedKey{Version: "e"}); ok {
+		t.Error("a fifth key was added")
+	}
+	e, ok := e.Retire("b")
+	if !ok {
+		t.Fatal("a listed key was not retired")
+	}
+	want := webhook.Endpoint{
+		Keys:    []webhook.TrustedKey{{Version: "d", AddedAt: now}, {Version: "c", AddedAt: now}, {Version: "a", AddedAt: now}},
+		Retired: []webhook.KeyVersion{"b"},
+	}
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("endpoint (-want +got):\n%s", diff)
+	}
+	if _, ok := e.Add(webhook.TrustedKey{Version: "b"}); ok {
+		t.Error("a retired key was added again")
+	}
+	if _, ok := e.Retire("b"); ok {
+		t.Error("a retired key was retired again")
+	}
+}
+
+func TestTheFirstMatchIsNotedOnceAndLeavesTheOldListAlone(t *testing.T) {
+	t.Parallel()
+	e := webhook.Endpoint{Keys: []webhook.TrustedKey{{Version: "a"}}}
+	noted, ok := e.WithFirstMatch("a", now)
+	if !ok || !noted.Keys[0].FirstMatch.Equal(now) || !e.Keys[0].FirstMatch.IsZero() {
+		t.Errorf("noted = %v, %v; the list it came from: %v", noted.Keys, ok, e.Keys)
+	}
+	if _, ok := noted.WithFirstMatch("a", now.Add(1)); ok {
+		t.Error("a second match was noted")
+	}
+	if _, ok := e.WithFirstMatch("b", now); ok {
+		t.Error("a match of an unlisted version was noted")
+	}
+}

@@ -1,0 +1,196 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Guard is what the store must find true for a change to be written.
+type Guard struct {
+	From []Status // the row is in one of these states
+	// Fence must equal the row's, unless AnyFence is set.
+	Fence    Fence
+	AnyFence bool
+	// DueBy, when set, asks RECEIVED and RETRY rows to be due at or before it.
+	DueBy time.Time
+	// LeaseOverAt, when set, asks a PROCESSING row's lease to have ended before it.
+	LeaseOverAt time.Time
+	// AttemptsBelow, when positive, asks for fewer attempts than this.
+	AttemptsBelow int
+}
+
+// Allows reports whether the guard holds for a row. The store evaluates the
+// same conditions itself, inside the write.
+func (g Guard) Allows(row Inbox) bool {
+	switch {
+	case !slices.Contains(g.From, row.Status):
+		return false
+	case !g.AnyFence && row.Fence != g.Fence:
+		return false
+	case g.AttemptsBelow > 0 && row.AttemptCount >= g.AttemptsBelow:
+		return false
+	case row.Status.Waiting() && !g.DueBy.IsZero():
+		return !row.NextAttemptAt.After(g.DueBy)
+	case row.Status == Processing && !g.LeaseOverAt.IsZero():
+		return row.LeaseUntil.Before(g.LeaseOverAt)
+	}
+	return true
+}
+
+// Change is a decided transition of one row: the guard, and what the row
+// becomes. The fence is raised by one in every change.
+type Change struct {
+	Transition string // the name, for logs
+	ID         InboxID
+	Guard      Guard
+	To         Status
+
+	Outcome       Outcome
+	NextAttemptAt time.Time // zero: unchanged
+	LeaseUntil    time.Time // zero: removed
+	ClaimID       ClaimID   // empty: removed, unless KeepClaim
+	KeepClaim     bool
+	Attempts      int    // added to attempt_count: +1, 0 or -1
+	LastError     string // empty: unchanged
+	ProcessedAt   time.Time
+	ExpiresAt     time.Time // zero: unchanged
+}
+
+// Apply returns the row after the change.
+func (c Change) Apply(row Inbox) Inbox {
+	row.Status = c.To
+	row.Fence++
+	row.AttemptCount += c.Attempts
+	row.LeaseUntil = c.LeaseUntil
+	if !c.KeepClaim {
+		row.ClaimID = c.ClaimID
+	}
+	if c.Outcome != "" {
+		row.Outcome = c.Outcome
+	}
+	if !c.NextAttemptAt.IsZero() {
+		row.NextAttemptAt = c.NextAttemptAt
+	}
+	if c.LastError != "" {
+		row.LastError = c.LastError
+	}
+	if !c.ProcessedAt.IsZero() {
+		row.ProcessedAt = c.ProcessedAt
+	}
+	if !c.ExpiresAt.IsZero() {
+		row.ExpiresAt = c.ExpiresAt
+	}
+	return row
+}
+
+// claimEarly is how much before its due time a row may be claimed: a queue's
+// delay is not exact, and a wake that comes a moment early would be lost.
+const claimEarly = 5 * time.Second
+
+// Claim takes a waiting, due row, or one whose worker's lease is over, for one
+// attempt. It counts the attempt before the work, so a worker that dies again
+// and again still spends the budget.
+func Claim(id InboxID, claim ClaimID, now time.Time, lease time.Duration, attemptsMax int) Change {
+	assert(claim != "", "claim of %s without a claim id", id)
+	assert(lease > 0 && attemptsMax > 0, "claim of %s with lease %s and %d attempts", id, lease, attemptsMax)
+	return Change{
+		Transition: "claim",
+		ID:         id,
+		Guard: Guard{
+			From: []Status{Received, Retry, Processing}, AnyFence: true,
+			DueBy: now.Add(claimEarly), LeaseOverAt: now, AttemptsBelow: attemptsMax,
+		},
+		To: Processing, LeaseUntil: now.Add(lease), ClaimID: claim, Attempts: 1,
+	}
+}
+
+// Complete ends a claimed row as PROCESSED. It keeps the claim id, so that a
+// worker whose reply was lost can recognise its own commit.
+func (row Inbox) Complete(outcome Outcome, now time.Time, keep time.Duration) Change {
+	row.mustBeClaimed("complete")
+	assert(outcome != "", "complete of %s without an outcome", row.ID)
+	return Change{
+		Transition: "complete", ID: row.ID, Guard: row.asClaimed(),
+		To: Processed, Outcome: outcome, KeepClaim: true,
+		ProcessedAt: now, ExpiresAt: now.Add(keep),
+	}
+}
+
+// Retry puts a claimed row back to wait until next. A fault that is ours gives
+// the attempt back.
+func (row Inbox) Retry(next time.Time, reason string, ours bool) Change {
+	row.mustBeClaimed("retry")
+	c := Change{
+		Transition: "retry", ID: row.ID, Guard: row.asClaimed(),
+		To: Retry, NextAttemptAt: next, LastError: clip(reason),
+	}
+	if ours && row.AttemptCount > 0 {
+		c.Attempts = -1
+	}
+	return c
+}
+
+// Fail ends a row as FAILED, from the state and fence it was read with.
+func (row Inbox) Fail(now time.Time, reason string, keep time.Duration) Change {
+	assert(!row.Status.Terminal(), "fail of %s, which is %s", row.ID, row.Status)
+	return Change{
+		Transition: "fail", ID: row.ID,
+		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence},
+		To:    Failed, LastError: clip(reason),
+		ProcessedAt: now, ExpiresAt: now.Add(keep),
+	}
+}
+
+// Exhausted reports whether a row has spent its attempts and would otherwise be
+// claimable at now: such a row fails; one that a rival works on does not.
+func (row Inbox) Exhausted(now time.Time, attemptsMax int) bool {
+	if row.AttemptCount < attemptsMax {
+		return false
+	}
+	return row.Status.Waiting() && !row.NextAttemptAt.After(now.Add(claimEarly)) || row.LeaseOver(now)
+}
+
+// LeaseOver reports whether the row is claimed by a worker whose time is up.
+func (row Inbox) LeaseOver(now time.Time) bool {
+	return row.Status == Processing && row.LeaseUntil.Before(now)
+}
+
+// FreeLease puts a row back whose worker let the lease run out. The attempt
+// stays spent: a worker's death counts.
+func (row Inbox) FreeLease(now, next time.Time) Change {
+	assert(row.LeaseOver(now), "free of %s, whose lease lasts until %s", row.ID, row.LeaseUntil)
+	c := row.Retry(next, "lease_expired", false)
+	c.Transition = "free_lease"
+	c.Guard.LeaseOverAt = now
+	return c
+}
+
+// FailLease ends a row whose worker let the lease of the last attempt run out.
+func (row Inbox) FailLease(now time.Time, keep time.Duration) Change {
+	assert(row.LeaseOver(now), "fail of %s, whose lease lasts until %s", row.ID, row.LeaseUntil)
+	c := row.Fail(now, "attempts_exhausted", keep)
+	c.Transition = "fail_lease"
+	c.Guard.LeaseOverAt = now
+	return c
+}
+
+func (row Inbox) asClaimed() Guard {
+	return Guard{From: []Status{Processing}, Fence: row.Fence}
+}
+
+func (row Inbox) mustBeClaimed(transition string) {
+	assert(row.Status == Processing && row.ClaimID != "", "%s of %s, which is %s", transition, row.ID, row.Status)
+}
+
+func clip(reason string) string {
+	return reason[:min(len(reason), LastErrorBytesMax)]
+}
+
+// assert ends the record at hand when our own code has broken a rule. The queue
+// hands the record out again, so a wrong answer becomes a late one.
+func assert(ok bool, format string, args ...any) {
+	if !ok {
+		panic("webhook: " + fmt.Sprintf(format, args...))
+	}
+}
