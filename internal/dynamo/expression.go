@@ -64,13 +64,13 @@ func (e *expression) guard(g webhook.Guard) string {
 		state := e.name("st") + " = " + e.value(str(string(from)))
 		switch {
 		case from.Waiting() && !g.DueBy.IsZero():
-			state = "(" + state + " AND " + e.name("na") + " <= " + e.value(ms(g.DueBy)) + ")"
+			state += " AND " + e.name("na") + " <= " + e.value(ms(g.DueBy))
 		case from == webhook.Processing && !g.LeaseOverAt.IsZero():
-			state = "(" + state + " AND " + e.name("lu") + " < " + e.value(ms(g.LeaseOverAt)) + ")"
+			state += " AND " + e.name("lu") + " < " + e.value(ms(g.LeaseOverAt))
 		}
 		states = append(states, state)
 	}
-	conditions := []string{"(" + strings.Join(states, " OR ") + ")"}
+	conditions := []string{anyOf(states)}
 	if !g.AnyFence {
 		conditions = append(conditions, e.name("f")+" = "+e.value(num(int64(g.Fence))))
 	}
@@ -78,6 +78,14 @@ func (e *expression) guard(g webhook.Guard) string {
 		conditions = append(conditions, e.name("ac")+" < "+e.value(num(int64(g.AttemptsBelow))))
 	}
 	return strings.Join(conditions, " AND ")
+}
+
+// anyOf joins alternatives. The service refuses parentheses that do nothing.
+func anyOf(alternatives []string) string {
+	if len(alternatives) == 1 {
+		return alternatives[0]
+	}
+	return "((" + strings.Join(alternatives, ") OR (") + "))"
 }
 
 // change renders what an inbox row becomes.
