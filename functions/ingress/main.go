@@ -5,8 +5,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
@@ -75,7 +73,7 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, er
 		Receiver: &ingress.Receiver{
 			Providers: providers,
 			Endpoints: ingress.NewDirectory(store),
-			Keys:      trustedKeys{keys},
+			Keys:      cachedKeys{keys},
 			Bodies:    body.New(bodies),
 			Inbox:     store,
 			Recent:    ingress.NewRecent(recentEvents),
@@ -89,22 +87,23 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, er
 	}, nil
 }
 
-// trustedKeys speaks of missing versions in the receiver's words.
-type trustedKeys struct{ cache *secret.Cache }
+// cachedKeys hands the cache's values to the receiver as text.
+type cachedKeys struct{ *secret.Cache }
 
-func (k trustedKeys) Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error) {
-	value, err := k.cache.Secret(ctx, e, v)
-	return string(value.Bytes()), noKey(err)
+func (k cachedKeys) Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error) {
+	value, err := k.Cache.Secret(ctx, e, v)
+	return string(value.Bytes()), err
 }
 
-func (k trustedKeys) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, string, error) {
-	version, value, err := k.cache.Current(ctx, e)
-	return version, string(value.Bytes()), noKey(err)
+func (k cachedKeys) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, string, error) {
+	version, value, err := k.Cache.Current(ctx, e)
+	return version, string(value.Bytes()), err
 }
 
-func noKey(err error) error {
-	if errors.Is(err, secret.ErrNoVersion) || errors.Is(err, secret.ErrThrottled) {
-		return fmt.Errorf("%w: %w", ingress.ErrNoKey, err)
+func (k cachedKeys) Found(yes bool) {
+	if yes {
+		k.Fruitful()
+	} else {
+		k.Fruitless()
 	}
-	return err
 }

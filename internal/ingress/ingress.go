@@ -84,13 +84,14 @@ type Endpoints interface {
 	UpdateEndpoint(ctx context.Context, e webhook.Endpoint) (bool, error)
 }
 
-// Keys fetches secrets by version. A version that the secret store does not
-// hold is [ErrNoKey]; every other error means that the store cannot be reached.
+// Keys fetches secrets by version.
 type Keys interface {
 	Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error)
 	// Current looks for a version that was put there by other means. It limits
-	// itself over all endpoints, and answers [ErrNoKey] when it may not ask yet.
+	// itself over all endpoints, and fails when it may not ask yet.
 	Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, string, error)
+	// Found says whether what Current gave verified, which paces further look-ups.
+	Found(yes bool)
 }
 
 // Bodies stores raw bodies, content-addressed.
