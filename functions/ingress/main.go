@@ -26,7 +26,6 @@ import (
 	"dakghar/internal/provider/all"
 	"dakghar/internal/secret"
 	"dakghar/internal/telemetry"
-	"dakghar/internal/webhook"
 )
 
 // recentEvents is how many accepted events a process remembers.
@@ -73,7 +72,7 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, er
 		Receiver: &ingress.Receiver{
 			Providers: providers,
 			Endpoints: ingress.NewDirectory(store),
-			Keys:      cachedKeys{keys},
+			Keys:      secret.Texts{Cache: keys},
 			Bodies:    body.New(bodies),
 			Inbox:     store,
 			Recent:    ingress.NewRecent(recentEvents),
@@ -85,25 +84,4 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, er
 		Now:    time.Now,
 		KeyAge: keys.Oldest,
 	}, nil
-}
-
-// cachedKeys hands the cache's values to the receiver as text.
-type cachedKeys struct{ *secret.Cache }
-
-func (k cachedKeys) Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error) {
-	value, err := k.Cache.Secret(ctx, e, v)
-	return string(value.Bytes()), err
-}
-
-func (k cachedKeys) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, string, error) {
-	version, value, err := k.Cache.Current(ctx, e)
-	return version, string(value.Bytes()), err
-}
-
-func (k cachedKeys) Found(yes bool) {
-	if yes {
-		k.Fruitful()
-	} else {
-		k.Fruitless()
-	}
 }

@@ -125,11 +125,7 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 
 // work applies a claimed row and settles what is left of it.
 func (p *Processor) work(ctx context.Context, wake webhook.Wake, row webhook.Inbox, result Result) Result {
-	until := row.LeaseUntil.Add(-leaseSlack)
-	if end, ok := ctx.Deadline(); ok && end.Add(-leaseSlack).Before(until) {
-		until = end.Add(-leaseSlack)
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
+	ctx, cancel := context.WithTimeout(ctx, p.workTime(ctx, row))
 	defer cancel()
 	outcome, kind, err := p.apply(ctx, row)
 	result.Kind = kind
@@ -145,6 +141,16 @@ func (p *Processor) work(ctx context.Context, wake webhook.Wake, row webhook.Inb
 	// Failing to tidy up leaves an orphan, which the reconciler finds.
 	_, _ = p.Store.DeleteOutbox(ctx, wake.OutboxID, row.Fence)
 	return result.end(string(outcome), nil)
+}
+
+// workTime is what is left of the lease, or of the invocation if that is less,
+// with room to settle.
+func (p *Processor) workTime(ctx context.Context, row webhook.Inbox) time.Duration {
+	left := row.LeaseUntil.Sub(p.Now())
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	return left - leaseSlack
 }
 
 // Times kept free at the end of a lease, or of the invocation if that is sooner.

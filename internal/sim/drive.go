@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"dakghar/internal/lambdaedge"
+	"dakghar/internal/webhook"
+)
+
+// batchMax is how many records or messages a program gets at once.
+const batchMax = 10
+
+// streamCursor is the event source mapping's memory: records up to it are done.
+type streamCursor struct {
+	iterator *string
+	batch    []types.Record
+}
+
+func (w *World) openStream() streamCursor {
+	w.T.Helper()
+	ctx := w.T.Context()
+	listed, err := w.streams.ListStreams(ctx, &dynamodbstreams.ListStreamsInput{TableName: &w.tables.Outbox})
+	if err != nil || len(listed.Streams) != 1 {
+		w.T.Fatalf("streams of the outbox: %v, %v", listed, err)
+	}
+	arn := listed.Streams[0].StreamArn
+	described, err := w.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})
+	if err != nil || len(described.StreamDescription.Shards) == 0 {
+		w.T.Fatalf("shards of the outbox: %v", err)
+	}
+	it, err := w.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: arn, ShardId: described.StreamDescription.Shards[0].ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return streamCursor{iterator: it.ShardIterator}
+}
+
+// PumpStream hands the next batch of outbox changes to the relay. It reports
+// whether there was one. A batch that failed, or whose relay died, comes again.
+func (w *World) PumpStream() bool {
+	w.T.Helper()
+	if len(w.cursor.batch) == 0 {
+		out, err := w.streams.GetRecords(w.T.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: w.cursor.iterator, Limit: aws.Int32(batchMax)})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.cursor.iterator = out.NextShardIterator
+		for _, r := range out.Records {
+			if _, published := newImage(r)["pa"]; r.EventName != types.OperationTypeRemove && !published {
+				w.cursor.batch = append(w.cursor.batch, r)
+			}
+		}
+		if len(out.Records) == 0 {
+			return false
+		}
+	}
+	if len(w.cursor.batch) == 0 {
+		return true
+	}
+	edge := w.Relay.run.(*lambdaedge.Stream) //nolint:forcetypeassert // this is what newRelay makes
+	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), streamEvent(w.cursor.batch))
+	if w.Relay.Switch.Dead() {
+		w.Relay.restart()
+		return true
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.cursor.batch = afterFailures(w.cursor.batch, response)
+	return true
+}
+
+// DropStream loses the records that nobody has read, as after a day's outage.
+func (w *World) DropStream() {
+	for {
+		out, err := w.streams.GetRecords(w.T.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: w.cursor.iterator})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.cursor.iterator, w.cursor.batch = out.NextShardIterator, nil
+		if len(out.Records) == 0 {
+			return
+		}
+	}
+}
+
+func afterFailures(batch []types.Record, response events.DynamoDBEventResponse) []types.Record {
+	if len(response.BatchItemFailures) == 0 {
+		return nil
+	}
+	for i, r := range batch {
+		if aws.ToString(r.Dynamodb.SequenceNumber) == response.BatchItemFailures[0].ItemIdentifier {
+			return batch[i:]
+		}
+	}
+	return batch
+}
+
+func newImage(r types.Record) map[string]types.AttributeValue {
+	if r.Dynamodb == nil {
+		return nil
+	}
+	return r.Dynamodb.NewImage
+}
+
+func streamEvent(batch []types.Record) events.DynamoDBEvent {
+	var event events.DynamoDBEvent
+	for _, r := range batch {
+		image := map[string]events.DynamoDBAttributeValue{}
+		for name, v := range newImage(r) {
+			switch v := v.(type) {
+			case *types.AttributeValueMemberS:
+				image[name] = events.NewStringAttribute(v.Value)
+			case *types.AttributeValueMemberN:
+				image[name] = events.NewNumberAttribute(v.Value)
+			}
+		}
+		event.Records = append(event.Records, events.DynamoDBEventRecord{
+			EventName: string(r.EventName),
+			Change:    events.DynamoDBStreamRecord{NewImage: image, SequenceNumber: aws.ToString(r.Dynamodb.SequenceNumber)},
+		})
+	}
+	return event
+}
+
+// PumpQueue hands the messages that are visible to the processor. It reports
+// whether there were any. What is not finished with becomes visible again.
+func (w *World) PumpQueue() bool {
+	w.T.Helper()
+	out, err := w.sqs.ReceiveMessage(w.T.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.queue, MaxNumberOfMessages: batchMax})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	if len(out.Messages) == 0 {
+		return false
+	}
+	var batch events.SQSEvent
+	for _, m := range out.Messages {
+		batch.Records = append(batch.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body)})
+	}
+	edge := w.Processor.run.(*lambdaedge.Queue) //nolint:forcetypeassert // this is what newProcessor makes
+	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), batch)
+	if w.Processor.Switch.Dead() {
+		w.Processor.restart()
+		return true
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	w.finish(out.Messages, response)
+	return true
+}
+
+func (w *World) finish(messages []sqstypes.Message, response events.SQSEventResponse) {
+	failed := map[string]bool{}
+	for _, f := range response.BatchItemFailures {
+		failed[f.ItemIdentifier] = true
+	}
+	for _, m := range messages {
+		if failed[aws.ToString(m.MessageId)] {
+			continue
+		}
+		_, err := w.sqs.DeleteMessage(w.T.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.queue, ReceiptHandle: m.ReceiptHandle})
+		if err != nil {
+			w.T.Fatal(err)
+		}
+	}
+}
+
+// Purge loses every message in the queue.
+func (w *World) Purge() {
+	w.T.Helper()
+	if _, err := w.sqs.PurgeQueue(w.T.Context(), &sqs.PurgeQueueInput{QueueUrl: &w.queue}); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Reconcile makes one scheduled pass.
+func (w *World) Reconcile() {
+	w.T.Helper()
+	edge := w.Reconciler.run.(*lambdaedge.Schedule) //nolint:forcetypeassert // this is what newReconciler makes
+	err := edge.Handle(context.WithoutCancel(w.T.Context()))
+	if w.Reconciler.Switch.Dead() {
+		w.Reconciler.restart()
+		return
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Settle works off what is ready now: stream and queue, until both are empty.
+func (w *World) Settle() {
+	w.T.Helper()
+	for range settleMax {
+		if worked := w.PumpStream(); !w.PumpQueue() && !worked {
+			return
+		}
+	}
+	w.T.Fatal("stream and queue do not come to rest")
+}
+
+// Bounds of a rest: what has not ended by then never will.
+const (
+	settleMax = 10_000
+	restMax   = 40
+)
+
+// Rest lets the system run until every accepted event is terminal or held and no
+// promise is open: providers send again, the schedule passes, time goes by in
+// growing steps, at most some days in all.
+func (w *World) Rest() {
+	w.T.Helper()
+	step := time.Minute
+	for range restMax {
+		w.retryDeliveries()
+		w.Settle()
+		if w.AtRest() {
+			return
+		}
+		w.Advance(step)
+		step = min(step*2, 6*time.Hour)
+		w.Reconcile()
+	}
+}
+
+func (w *World) retryDeliveries() {
+	waiting := w.pending
+	w.pending = nil
+	for _, d := range waiting {
+		w.Send(d)
+	}
+}
+
+// AtRest reports whether nothing is left to do.
+func (w *World) AtRest() bool {
+	w.T.Helper()
+	if len(w.pending) > 0 {
+		return false
+	}
+	rows, promises := w.Inbox(), w.Outbox()
+	for _, r := range rows {
+		if !r.Status.Terminal() && r.Status != webhook.Held {
+			return false
+		}
+	}
+	return len(promises) == 0
+}

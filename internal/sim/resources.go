@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"net/http"
+	"path/filepath"
+	"runtime"
+
+	"dakghar/internal/devstack/stack"
+	"dakghar/internal/dynamo"
+)
+
+func handlers(w *World) map[string]http.Handler {
+	return map[string]http.Handler{
+		"DynamoDB_20120810": w.DynamoDB, "DynamoDBStreams_20120810": w.DynamoDB,
+		"AmazonSQS": w.SQS, "secretsmanager": w.Secrets, "TrentService": w.KMS,
+	}
+}
+
+// TemplatePath is where the repository's template lies.
+func TemplatePath() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..", "template.yaml")
+}
+
+// createResources makes what the template declares, under the template's own
+// bounds, in the embedded services.
+func (w *World) createResources(clients stack.Clients) {
+	w.T.Helper()
+	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: TemplatePath(), Name: "sim", Clients: clients})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	ref := func(id string) string {
+		w.T.Helper()
+		r, ok := made.Resources[id]
+		if !ok {
+			w.T.Fatalf("the template declares no %s", id)
+		}
+		return r.Ref
+	}
+	w.tables = dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")}
+	w.bodyTable, w.bucket, w.keyID = ref("BodyTable"), ref("BodyBucket"), ref("DataKey")
+	w.queue = ref("EventQueue")
+	w.cursor = w.openStream()
+}

@@ -1,0 +1,309 @@
+// Package sim is the whole product in one process: the real edges, stages and
+// adapters over the embedded services, with a clock that a test moves by hand
+// and programs that can be stopped at any of their AWS calls.
+//
+// What drives the programs is what drives them on AWS, with its worst habits: a
+// provider that sends again until it sees a 2xx, a stream that hands a failed
+// batch in again, a queue whose messages come back, a schedule. Nothing runs by
+// itself; a test decides what happens next.
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/middleware"
+
+	"dakghar/internal/backoff"
+	"dakghar/internal/body"
+	"dakghar/internal/business"
+	"dakghar/internal/crashtest"
+	devdynamo "dakghar/internal/devstack/dynamodb"
+	devkms "dakghar/internal/devstack/kms"
+	devs3 "dakghar/internal/devstack/s3"
+	devsecrets "dakghar/internal/devstack/secretsmanager"
+	devsqs "dakghar/internal/devstack/sqs"
+	"dakghar/internal/devstack/stack"
+	"dakghar/internal/dynamo"
+	"dakghar/internal/ingress"
+	"dakghar/internal/lambdaedge"
+	"dakghar/internal/processor"
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/queue"
+	"dakghar/internal/reconciler"
+	"dakghar/internal/relay"
+	"dakghar/internal/secret"
+	"dakghar/internal/telemetry"
+	"dakghar/internal/webhook"
+)
+
+// Start is when every world begins.
+var Start = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// World is one running system.
+type World struct {
+	T         testing.TB
+	DynamoDB  *devdynamo.Server
+	SQS       *devsqs.Server
+	Secrets   *devsecrets.Server
+	KMS       *devkms.Server
+	Providers *provider.Registry
+	Handlers  *business.Router
+	// Outside is a store that no switch stops: the eyes of the test.
+	Outside *dynamo.Store
+	Log     io.Writer
+
+	// The programs, each with its own switch.
+	Ingress, Relay, Processor, Reconciler *Program
+
+	clock                           clock
+	wire                            *wire
+	ids                             int
+	random                          *rand.Rand
+	mu                              sync.Mutex
+	tables                          dynamo.Tables
+	bodyTable, bucket, queue, keyID string
+	db                              *dynamodb.Client
+	streams                         *dynamodbstreams.Client
+	sqs                             *sqs.Client
+	secrets                         *secretsmanager.Client
+	cursor                          streamCursor
+
+	endpoints map[webhook.EndpointID]*Endpoint
+	pending   []*Delivery
+	accepted  map[webhook.InboxID]bool
+}
+
+// Program is one function: what it does, and the switch that ends it. Starting
+// it anew loses everything it remembered, as on AWS.
+type Program struct {
+	Name   string
+	Switch *crashtest.Switch
+	start  func(aws.Config) any
+	run    any
+	config aws.Config
+}
+
+// restart brings a dead program back with an empty memory.
+func (p *Program) restart() {
+	p.Switch.Revive()
+	p.run = p.start(p.config)
+}
+
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Now is the world's time.
+func (w *World) Now() time.Time { return w.clock.Now() }
+
+// Advance moves the world's time on.
+func (w *World) Advance(d time.Duration) {
+	w.clock.mu.Lock()
+	defer w.clock.mu.Unlock()
+	w.clock.now = w.clock.now.Add(d)
+}
+
+// Options choose what a world is made of.
+type Options struct {
+	Seed     uint64
+	Handlers *business.Router // business.Standard() when nil
+	Log      io.Writer        // discarded when nil
+	// Middleware is added to every program's clients, by program name.
+	Middleware map[string]func(*middleware.Stack) error
+	// AttemptsMax is 5 when zero.
+	AttemptsMax int
+	// InlineBytes is 32 KiB when zero.
+	InlineBytes int
+}
+
+// New returns a world with its tables, queue, key and bucket, and no endpoint.
+func New(t testing.TB, o Options) *World {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.Handlers == nil {
+		o.Handlers = business.Standard()
+	}
+	if o.AttemptsMax == 0 {
+		o.AttemptsMax = 5
+	}
+	if o.InlineBytes == 0 {
+		o.InlineBytes = 32 << 10
+	}
+	w := &World{
+		T: t, Log: o.Log, Handlers: o.Handlers, clock: clock{now: Start}, random: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // a world is repeatable
+		endpoints: map[webhook.EndpointID]*Endpoint{}, accepted: map[webhook.InboxID]bool{},
+	}
+	w.DynamoDB = devdynamo.New(devdynamo.Config{Now: w.Now})
+	w.SQS = devsqs.New(devsqs.Config{Now: w.Now, BaseURL: "http://127.0.0.1"})
+	w.Secrets = devsecrets.New(devsecrets.Config{Now: w.Now})
+	w.KMS = devkms.New(devkms.Config{Now: w.Now})
+	w.wire = &wire{targets: handlers(w), other: devs3.New(devs3.Config{Now: w.Now})}
+	registry, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Providers = registry
+	w.build(o)
+	return w
+}
+
+// config returns an SDK configuration over the wire.
+func (w *World) config(hooks ...func(*middleware.Stack) error) aws.Config {
+	return aws.Config{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://127.0.0.1"), HTTPClient: w.wire, APIOptions: hooks,
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		Retryer:     func() aws.Retryer { return retry.AddWithMaxAttempts(aws.NopRetryer{}, 1) },
+	}
+}
+
+func (w *World) build(o Options) {
+	open := w.config()
+	w.db = dynamodb.NewFromConfig(open)
+	w.streams, w.sqs = dynamodbstreams.NewFromConfig(open), sqs.NewFromConfig(open)
+	w.secrets = secretsmanager.NewFromConfig(open)
+	w.createResources(stack.Clients{DynamoDB: w.db, SQS: w.sqs, S3: s3.NewFromConfig(open), KMS: kms.NewFromConfig(open)})
+	w.Outside = w.store(open)
+
+	w.Ingress = w.program("ingress", o, func(cfg aws.Config) any { return w.newIngress(cfg, o) })
+	w.Relay = w.program("relay", o, func(cfg aws.Config) any { return w.newRelay(cfg) })
+	w.Processor = w.program("processor", o, func(cfg aws.Config) any { return w.newProcessor(cfg, o) })
+	w.Reconciler = w.program("reconciler", o, func(cfg aws.Config) any { return w.newReconciler(cfg, o) })
+}
+
+func (w *World) program(name string, o Options, start func(aws.Config) any) *Program {
+	p := &Program{Name: name, Switch: &crashtest.Switch{}, start: start}
+	hooks := []func(*middleware.Stack) error{p.Switch.Middleware}
+	if extra := o.Middleware[name]; extra != nil {
+		hooks = append(hooks, extra)
+	}
+	p.config = w.config(hooks...)
+	p.run = start(p.config)
+	return p
+}
+
+// Programs returns all four.
+func (w *World) Programs() []*Program {
+	return []*Program{w.Ingress, w.Relay, w.Processor, w.Reconciler}
+}
+
+func (w *World) store(cfg aws.Config) *dynamo.Store {
+	return &dynamo.Store{
+		DB: dynamodb.NewFromConfig(cfg), Tables: w.tables, Chance: w.chance, Wait: w.wait,
+	}
+}
+
+// wait lets the world's time pass in place of sleeping.
+func (w *World) wait(ctx context.Context, d time.Duration) error {
+	w.Advance(d)
+	return ctx.Err()
+}
+
+func (w *World) chance() float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.random.Float64()
+}
+
+// NewID numbers the ids of a world.
+func (w *World) NewID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("id-%06d", w.ids)
+}
+
+func (w *World) bodies(cfg aws.Config, o Options) *body.Store {
+	return body.New(body.Config{
+		Dynamo: dynamodb.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg), KMS: kms.NewFromConfig(cfg),
+		Table: w.bodyTable, Bucket: w.bucket, KeyID: w.keyID, InlineBytes: o.InlineBytes, Now: w.Now, NewID: w.NewID,
+	})
+}
+
+const life = 400 * 24 * time.Hour
+
+func (w *World) newIngress(cfg aws.Config, o Options) *lambdaedge.HTTP {
+	store := w.store(cfg)
+	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: w.Now})
+	return &lambdaedge.HTTP{
+		Receiver: &ingress.Receiver{
+			Providers: w.Providers, Endpoints: ingress.NewDirectory(store), Keys: secret.Texts{Cache: keys},
+			Bodies: w.bodies(cfg, o), Inbox: store, Recent: ingress.NewRecent(64), Budget: ingress.BudgetMax,
+			Now: w.Now, NewID: w.NewID,
+		},
+		Log: telemetry.New(w.Log, "ingress", w.Now), Now: w.Now, KeyAge: keys.Oldest,
+	}
+}
+
+func (w *World) newRelay(cfg aws.Config) *lambdaedge.Stream {
+	return &lambdaedge.Stream{
+		Relay:  &relay.Relay{Queue: w.wakes(cfg), Outbox: w.store(cfg), Now: w.Now},
+		Outbox: dynamo.OutboxOf, Log: telemetry.New(w.Log, "relay", w.Now), Now: w.Now,
+	}
+}
+
+func (w *World) wakes(cfg aws.Config) *queue.Queue {
+	return &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: w.queue}
+}
+
+func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
+	return &lambdaedge.Queue{
+		Processor: &processor.Processor{
+			Store: w.store(cfg), Bodies: w.bodies(cfg, o), Providers: w.Providers, Router: w.Handlers,
+			Policy: processor.Policy{
+				Lease: time.Minute, AttemptsMax: o.AttemptsMax, KeepInbox: life,
+				Theirs: backoff.Schedule{First: 15 * time.Second, Max: time.Hour},
+				Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
+			},
+			Now: w.Now, NewID: w.NewID, Chance: w.chance, Wait: w.wait,
+		},
+		Log: telemetry.New(w.Log, "processor", w.Now),
+	}
+}
+
+func (w *World) newReconciler(cfg aws.Config, o Options) *lambdaedge.Schedule {
+	return &lambdaedge.Schedule{
+		Reconciler: &reconciler.Reconciler{
+			Store: w.store(cfg), Queue: w.wakes(cfg), Now: w.Now, NewID: w.NewID, Chance: w.chance,
+			Policy: reconciler.Policy{
+				AttemptsMax: o.AttemptsMax, Retry: backoff.Schedule{First: 15 * time.Second, Max: time.Hour}, KeepInbox: life,
+				Segments: 2, PageRows: 10, Lease: 90 * time.Second, Slack: 5 * time.Second,
+			},
+		},
+		Log: telemetry.New(w.Log, "reconciler", w.Now),
+	}
+}
+
+func mustJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
