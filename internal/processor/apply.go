@@ -121,8 +121,8 @@ func (p *Processor) finishMarked(ctx context.Context, a *provider.Adapter, row w
 	return webhook.AlreadyApplied, nil
 }
 
-// complete commits, and tries again while the store turns it away, until the
-// context ends shortly before the lease. Whether an unanswered try committed is
+// complete commits, and tries again while the store turns it away, until
+// shortly before the lease ends. Whether an unanswered try committed is
 // told by the row: our own claim id on a PROCESSED row.
 func (p *Processor) complete(ctx context.Context, a *provider.Adapter, row webhook.Inbox, outcome webhook.Outcome, withMark bool, actions []webhook.Action) (webhook.Verdict, error) {
 	now := p.Now()
@@ -140,6 +140,9 @@ func (p *Processor) complete(ctx context.Context, a *provider.Adapter, row webho
 			return verdict, err
 		}
 		wait := pause/2 + time.Duration(p.Chance()*float64(pause/2))
+		if p.Now().Add(wait).After(row.LeaseUntil.Add(-leaseSlack)) {
+			return 0, err
+		}
 		if waitErr := p.Wait(ctx, wait); waitErr != nil {
 			return 0, errors.Join(err, waitErr)
 		}

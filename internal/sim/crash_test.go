@@ -107,12 +107,13 @@ func scenarios() []sim.Scenario {
 			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
 		},
 		{
-			Name: "a known id with another body", Arrange: arrange,
+			Name:    "a known id with another body",
+			Arrange: func(w *sim.World) { e = w.AddEndpoint("razorpay", "demo", "a text only the test knows") },
 			Act: func(w *sim.World) {
-				w.Send(w.Event(e, payment("evt_1")))
-				other := payment("evt_1")
-				other.Amount = 9999
-				w.Send(w.Event(e, other))
+				o := provider.SampleOptions{Type: "payment.captured", EventID: "evt_1", ObjectID: "pay_1", Amount: 100, Currency: "INR"}
+				w.Send(w.Event(e, o))
+				o.Amount = 9999
+				w.Send(w.Event(e, o))
 			},
 			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1, "HELD": 1}),
 		},

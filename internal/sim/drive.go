@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -20,8 +21,10 @@ const batchMax = 10
 
 // streamCursor is the event source mapping's memory: records up to it are done.
 type streamCursor struct {
-	iterator *string
-	batch    []types.Record
+	arn, shard *string
+	iterator   *string
+	last       *string // sequence number of the last record read
+	batch      []types.Record
 }
 
 func (w *World) openStream() streamCursor {
@@ -31,18 +34,50 @@ func (w *World) openStream() streamCursor {
 	if err != nil || len(listed.Streams) != 1 {
 		w.T.Fatalf("streams of the outbox: %v, %v", listed, err)
 	}
-	arn := listed.Streams[0].StreamArn
-	described, err := w.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})
+	c := streamCursor{arn: listed.Streams[0].StreamArn}
+	described, err := w.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: c.arn})
 	if err != nil || len(described.StreamDescription.Shards) == 0 {
 		w.T.Fatalf("shards of the outbox: %v", err)
 	}
-	it, err := w.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
-		StreamArn: arn, ShardId: described.StreamDescription.Shards[0].ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
-	})
+	c.shard = described.StreamDescription.Shards[0].ShardId
+	return c
+}
+
+// readStream returns the records behind the cursor. An iterator lives for 15
+// minutes, and a record for a day.
+func (w *World) readStream(limit int32) []types.Record {
+	w.T.Helper()
+	ctx := w.T.Context()
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: w.cursor.arn, ShardId: w.cursor.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
+	}
+	if w.cursor.iterator == nil {
+		if w.cursor.last != nil {
+			in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, w.cursor.last
+		}
+		it, err := w.streams.GetShardIterator(ctx, in)
+		if trimmed := new(types.TrimmedDataAccessException); errors.As(err, &trimmed) {
+			in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeTrimHorizon, nil
+			it, err = w.streams.GetShardIterator(ctx, in)
+		}
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		w.cursor.iterator = it.ShardIterator
+	}
+	out, err := w.streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: w.cursor.iterator, Limit: &limit})
+	if expired := new(types.ExpiredIteratorException); errors.As(err, &expired) {
+		w.cursor.iterator = nil
+		return w.readStream(limit)
+	}
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return streamCursor{iterator: it.ShardIterator}
+	w.cursor.iterator = out.NextShardIterator
+	for _, r := range out.Records {
+		w.cursor.last = r.Dynamodb.SequenceNumber
+	}
+	return out.Records
 }
 
 // PumpStream hands the next batch of outbox changes to the relay. It reports
@@ -50,17 +85,13 @@ func (w *World) openStream() streamCursor {
 func (w *World) PumpStream() bool {
 	w.T.Helper()
 	if len(w.cursor.batch) == 0 {
-		out, err := w.streams.GetRecords(w.T.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: w.cursor.iterator, Limit: aws.Int32(batchMax)})
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		w.cursor.iterator = out.NextShardIterator
-		for _, r := range out.Records {
+		records := w.readStream(batchMax)
+		for _, r := range records {
 			if _, published := newImage(r)["pa"]; r.EventName != types.OperationTypeRemove && !published {
 				w.cursor.batch = append(w.cursor.batch, r)
 			}
 		}
-		if len(out.Records) == 0 {
+		if len(records) == 0 {
 			return false
 		}
 	}
@@ -82,15 +113,9 @@ func (w *World) PumpStream() bool {
 
 // DropStream loses the records that nobody has read, as after a day's outage.
 func (w *World) DropStream() {
-	for {
-		out, err := w.streams.GetRecords(w.T.Context(), &dynamodbstreams.GetRecordsInput{ShardIterator: w.cursor.iterator})
-		if err != nil {
-			w.T.Fatal(err)
-		}
-		w.cursor.iterator, w.cursor.batch = out.NextShardIterator, nil
-		if len(out.Records) == 0 {
-			return
-		}
+	w.T.Helper()
+	w.cursor.batch = nil
+	for len(w.readStream(1000)) > 0 {
 	}
 }
 

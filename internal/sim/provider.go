@@ -41,7 +41,7 @@ func (w *World) AddEndpoint(p webhook.Provider, id webhook.EndpointID, secretTex
 	version := webhook.KeyVersion(aws.ToString(made.VersionId))
 	e := webhook.Endpoint{
 		ID: id, Provider: p, Tenant: "acme", Scope: webhook.Scope(id), Secret: name, Overlap: 72 * time.Hour,
-		Keys: []webhook.TrustedKey{{Version: version, AddedAt: w.Now()}}, CreatedAt: w.Now(),
+		Keys: []webhook.TrustedKey{{Version: version, AddedAt: w.Now(), FirstMatch: w.Now()}}, CreatedAt: w.Now(),
 	}
 	if ok, err := w.Outside.CreateEndpoint(ctx, e); err != nil || !ok {
 		w.T.Fatalf("create endpoint: %v, %v", ok, err)

@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"dakghar/internal/devstack/stack"
 	"dakghar/internal/dynamo"
 )
@@ -41,5 +44,12 @@ func (w *World) createResources(clients stack.Clients) {
 	w.tables = dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")}
 	w.bodyTable, w.bucket, w.keyID = ref("BodyTable"), ref("BodyBucket"), ref("DataKey")
 	w.queue = ref("EventQueue")
+	// A test never waits for a message: what is not there now is not there.
+	_, err = w.sqs.SetQueueAttributes(w.T.Context(), &sqs.SetQueueAttributesInput{
+		QueueUrl: &w.queue, Attributes: map[string]string{string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds): "0"},
+	})
+	if err != nil {
+		w.T.Fatal(err)
+	}
 	w.cursor = w.openStream()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,9 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		req.Body = http.NoBody
 	}
 	req.RequestURI = req.URL.RequestURI()
+	if req.ContentLength > 0 { // what a connection would have written
+		req.Header.Set("Content-Length", strconv.FormatInt(req.ContentLength, 10))
+	}
 	recorder := &recorder{header: http.Header{}, status: http.StatusOK}
 	w.handler(req).ServeHTTP(recorder, req)
 	if err := req.Context().Err(); err != nil {
