@@ -1,0 +1,146 @@
+# `make` lists the targets. A target's description stands behind its ##.
+#
+# The targets build-<LogicalId> are called by `sam build` (template.yaml: BuildMethod makefile), which sets
+# ARTIFACTS_DIR to where it wants the function.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+FUNCTIONS := IngressFunction RelayFunction ProcessorFunction ReconcilerFunction
+# IngressFunction is built from functions/ingress, and so on.
+source_of = ./functions/$(shell printf '%s' '$(1:Function=)' | tr '[:upper:]' '[:lower:]')
+
+# lambda.norpc leaves out the RPC server of a runtime that is gone; trimmed paths and no VCS stamp make the same source
+# the same bytes anywhere.
+LAMBDA_TAGS  := -tags lambda.norpc
+LAMBDA_FLAGS := $(LAMBDA_TAGS) -trimpath -buildvcs=false -ldflags '-s -w'
+
+PYTHON_BIN := build/tools/venv/bin
+GO_BIN     := build/tools/bin
+SAM        := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} $(PYTHON_BIN)/sam
+STACK      ?= dakghar
+TEST_FLAGS ?=
+FUZZTIME   ?= 10s
+SAM_LOCAL  ?= start-api
+DEV_FLAGS  ?=
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: run
+run: build ## Run everything on this machine; needs Go alone (DYNAMODB=local or =http://… puts another DynamoDB behind it)
+ifeq ($(DYNAMODB),local)
+	scripts/tools.sh dynamodb
+	DYNAMODB_LOCAL_PORT=$${DYNAMODB_LOCAL_PORT:-8000} scripts/with-oracles.sh --only dynamodb \
+	  bash -c 'DYNAMODB=$$DYNAMODB_LOCAL_URL exec bin/dakghar dev $(DEV_FLAGS)'
+else
+	exec bin/dakghar dev $(DEV_FLAGS)
+endif
+
+.PHONY: build
+build: ## Build the command and the functions for this machine, into bin/ and build/<LogicalId>/bootstrap
+	CGO_ENABLED=0 go build -trimpath -o bin/dakghar ./cmd/dakghar
+	$(foreach f,$(FUNCTIONS),CGO_ENABLED=0 go build $(LAMBDA_TAGS) -trimpath -o build/$(f)/bootstrap $(call source_of,$(f));)
+
+.PHONY: package
+package: ## Build the functions for AWS and zip them, into build/package/<LogicalId>.zip
+	rm -rf build/package
+	$(foreach f,$(FUNCTIONS),$(MAKE) --no-print-directory build-$(f) ARTIFACTS_DIR='$(CURDIR)/build/package/$(f)';)
+	$(foreach f,$(FUNCTIONS),scripts/zip.sh build/package/$(f).zip build/package/$(f)/bootstrap;)
+
+.PHONY: warm
+warm: ## Prepare a deployed stack's tables for its WarmWriteUnits and WarmReadUnits (STACK=name; needs the AWS CLI)
+	scripts/warm-tables.sh '$(STACK)'
+
+##@ Check
+
+.PHONY: check
+check: ## Everything that CI runs
+	scripts/tools.sh race dynamodb python lint
+	$(MAKE) --no-print-directory fmt-check vet lint
+	go test -count=1 ./internal/archtest ./internal/templatetest
+	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory validate
+
+.PHONY: test
+test: ## All tests with the race detector, on the embedded stack and on DynamoDB Local and moto
+	scripts/tools.sh race dynamodb python
+	scripts/with-oracles.sh go test -race -timeout 15m $(TEST_FLAGS) ./...
+
+.PHONY: test-short
+test-short: ## Tests on the embedded stack only; needs Go alone
+	env -u DYNAMODB_LOCAL_URL -u MOTO_URL go test -short $(TEST_FLAGS) ./...
+
+.PHONY: bench
+bench: build package ## Measure what DESIGN bounds, into build/bench.json
+	scripts/tools.sh dynamodb
+	BENCH_JSON='$(CURDIR)/build/bench.json' scripts/with-oracles.sh --only dynamodb \
+	  go test -count=1 -timeout 30m -run '^TestFigures$$' -v ./internal/bench
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	scripts/fuzz.sh '$(FUZZTIME)'
+
+.PHONY: lint
+lint: ## Run golangci-lint, at its pinned version
+	scripts/tools.sh lint
+	$(GO_BIN)/golangci-lint run ./...
+
+.PHONY: vet
+vet:
+	go vet ./...
+	go vet $(LAMBDA_TAGS) ./functions/...
+
+.PHONY: fmt
+fmt: ## Format the Go code
+	scripts/tools.sh lint
+	$(GO_BIN)/golangci-lint fmt ./...
+
+.PHONY: fmt-check
+fmt-check:
+	scripts/tools.sh lint
+	$(GO_BIN)/golangci-lint fmt --diff ./...
+	bash -n scripts/*.sh .ci/run
+
+.PHONY: vuln
+vuln: ## Look dependencies up in Go's vulnerability database (needs the network)
+	scripts/tools.sh vuln
+	$(GO_BIN)/govulncheck ./...
+
+##@ AWS and SAM
+
+.PHONY: validate
+validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build
+	scripts/tools.sh python
+	$(PYTHON_BIN)/cfn-lint template.yaml -c I
+	$(SAM) validate --lint
+	$(SAM) build
+
+.PHONY: sam-local
+sam-local: ## Run ingress under sam local on DynamoDB Local; needs Docker (SAM_LOCAL='invoke IngressFunction -e …')
+	scripts/tools.sh python
+	scripts/sam-local.sh $(SAM_LOCAL)
+
+# `sam build` calls these, one a function.
+.PHONY: $(addprefix build-,$(FUNCTIONS))
+$(addprefix build-,$(FUNCTIONS)): build-%:
+	mkdir -p "$(ARTIFACTS_DIR)"
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build $(LAMBDA_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" $(call source_of,$*)
+
+##@ Housekeeping
+
+.PHONY: tools
+tools: ## Install the tools that tests and checks need, into build/tools
+	scripts/tools.sh race dynamodb python lint
+
+.PHONY: clean
+clean: ## Remove what was built, but for the tools
+	rm -rf bin .aws-sam
+	find build -mindepth 1 -maxdepth 1 ! -name tools -exec rm -rf {} + 2>/dev/null || true

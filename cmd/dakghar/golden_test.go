@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dakghar/internal/business"
+	"dakghar/internal/operator/operatortest"
+	"dakghar/internal/webhook"
+)
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	s := newShell(t)
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Example == "" {
+			t.Errorf("%s shows no example", c.CommandPath())
+		}
+		path := strings.Fields(c.CommandPath())[1:]
+		s.run("", append(path, "--help")...)
+		for _, sub := range c.Commands() {
+			if sub.Name() != "help" && !sub.Hidden {
+				walk(sub)
+			}
+		}
+	}
+	walk((&app{}).root())
+	s.wantGolden("help")
+}
+
+func TestEndpointCommands(t *testing.T) {
+	s := newShell(t)
+	create := []string{"endpoint", "create", "--local", "--provider", "stripe", "--id", "demo", "--secret-file", "-"}
+	s.run("", "endpoint", "list", "--local")
+	s.run(first+"\n", create...)
+	s.run(first, create...)
+	s.run(first, append(create, "--json")...)
+	s.run(second, create...)
+	s.run(second, append(create, "--json")...)
+	s.run("sk_test_4eC39HqLyjWDarjtT1zdp7dc", "endpoint", "create", "--local", "--provider", "stripe", "--id", "other", "--secret-file", "-")
+	s.run(second, "endpoint", "create", "--stack", "prod", "--region", "eu-west-1", "--provider", "stripe", "--id", "live", "--secret-file", "-",
+		"--tenant", "acme", "--type", "payment_intent.succeeded", "--type", "charge.failed", "--keep-unknown", "--overlap", "48h", "--scope", "shared", "--json")
+	s.run("", "endpoint", "list", "--local")
+	s.run("", "endpoint", "list", "--local", "--json")
+	s.run("", "endpoint", "show", "live", "--local")
+	s.run("", "endpoint", "show", "live", "--local", "--json")
+	s.run("", "endpoint", "show", "nobody", "--stack", "prod")
+	s.run("", "endpoint", "show", "nobody", "--local", "--json")
+	s.wantGolden("endpoint")
+}
+
+func TestSecretCommands(t *testing.T) {
+	s := created(t)
+	on := func(words ...string) []string { return append(words, "--local", "--endpoint", "demo") }
+	s.run(second, on("secret", "put", "--secret-file", "-")...)
+	s.world.Advance(time.Hour)
+	s.run(second+"\r\n", on("secret", "rotate", "--secret-file", "-", "--reason", "yearly")...)
+	s.run(second, on("secret", "rotate", "--secret-file", "-", "--json")...)
+	s.run("", on("secret", "list")...)
+	s.run("", on("secret", "list", "--json")...)
+	s.run("no\n", on("secret", "retire", "--version", "k1")...)
+	s.run("", on("secret", "retire", "--version", "k")...)
+	s.run("yes\n", on("secret", "retire", "--version", "k1", "--reason", "leaked")...)
+	s.run("", on("secret", "retire", "--version", "k1", "--yes")...)
+	s.run("", on("secret", "retire", "--version", "k2", "--yes", "--json")...)
+	s.run(first, on("secret", "rotate", "--secret-file", "-")...)
+	s.run(first, on("secret", "put", "--secret-file", "-")...)
+	s.run(first+"x", on("secret", "put", "--secret-file", "-")...)
+	s.run("", on("secret", "list", "--json")...)
+	s.wantGolden("secret")
+}
+
+func TestSendCommand(t *testing.T) {
+	s := created(t)
+	send := func(words ...string) {
+		s.run("", append([]string{"send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded"}, words...)...)
+	}
+	send("--json")
+	send("--provider", "stripe", "--json")
+	send()
+	send("--seed", "2", "--duplicates", "2")
+	send("--count", "500", "--concurrency", "64", "--duplicates", "500", "--seed", "3")
+	s.run(second, "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--secret-file", "-", "--json")
+	send("--at", "-1h")
+	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) { return 0, nil, operatortest.ErrDown }
+	send("--json")
+	send()
+	answered := 0
+	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) {
+		if answered++; answered%5 == 0 {
+			return 503, []byte(`{"error":"unavailable"}`), nil
+		}
+		return 200, []byte(`{"result":"accepted","inbox_id":"in_1"}`), nil
+	}
+	send("--count", "11")
+	s.wantGolden("send")
+}
+
+func TestALongSendShowsItsProgressBesideItsOutput(t *testing.T) {
+	s := created(t)
+	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) {
+		s.world.Advance(3 * time.Second)
+		return 200, []byte(`{"result":"accepted","inbox_id":"in_1"}`), nil
+	}
+	r := s.quietly("", "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--count", "40", "--json")
+	if lines := strings.Count(r.out, "\n"); lines != 40 || !strings.Contains(r.err, " of 40 requests answered after ") {
+		t.Errorf("%d lines, want 40; beside them %q", lines, r.err)
+	}
+}
+
+func TestAnInterruptedSendSaysHowFarItCame(t *testing.T) {
+	s := created(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.ctx = ctx
+	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) {
+		cancel()
+		return 200, []byte(`{"result":"accepted","inbox_id":"in_1"}`), nil
+	}
+	r := s.quietly("", "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--count", "1000")
+	if r.code != exitFailed || !strings.Contains(r.err, "interrupted after ") || !strings.Contains(r.out, "accepted") {
+		t.Errorf("exit %d, error %q, output %q", r.code, r.err, r.out)
+	}
+}
+
+func TestInboxCommands(t *testing.T) {
+	s := created(t)
+	s.quietly("", "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--json")
+	var id webhook.InboxID
+	for i, row := range s.world.Rows {
+		row.Status, row.Outcome, row.Fence, row.AttemptCount = webhook.Processed, webhook.Applied, 2, 1
+		row.ReceivedAt = s.world.Clock.Add(-time.Minute + 7*time.Millisecond)
+		row.ProcessedAt, row.ExpiresAt = s.world.Clock, s.world.Clock.Add(400*24*time.Hour)
+		s.world.Rows[i], id = row, i
+	}
+	s.world.Rows["in_failed"] = webhook.Inbox{
+		ID: "in_failed", Provider: "stripe", Endpoint: "demo", EventID: "evt_2", EventType: "charge.failed", Status: webhook.Failed,
+		ReceivedAt: s.world.Clock.Add(-2 * time.Minute), ProcessedAt: s.world.Clock, LastError: "schema", AttemptCount: 8, Fence: 17,
+	}
+	s.run("", "inbox", "list", "--local", "--endpoint", "demo")
+	s.run("", "inbox", "list", "--local", "--endpoint", "demo", "--json")
+	s.run("", "inbox", "list", "--local", "--status", "failed")
+	s.run("", "inbox", "list", "--local", "--endpoint", "demo", "--limit", "1", "--since", "1h")
+	s.run("", "inbox", "show", string(id), "--local")
+	s.run("", "inbox", "show", string(id), "--local", "--json")
+	s.run("", "inbox", "show", "in_failed", "--local", "--json")
+	s.run("", "inbox", "show", "in_nothing", "--local")
+	s.run("", "inbox", "show", string(id), "--local", "--body", "--json")
+	s.run("", "inbox", "show", "in_failed", "--local", "--body")
+
+	raw := s.quietly("", "inbox", "show", string(id), "--local", "--body", "--reason", "ticket 7\x1b[2J")
+	if want := string(s.world.Bodies[s.world.Rows[id].BodyID]); raw.out != want || raw.err != "" {
+		t.Errorf("--body wrote %q and %q, want the raw bytes and nothing", raw.out, raw.err)
+	}
+	s.run("", "audit", "list", "--local")
+	s.run("", "audit", "list", "--local", "--json", "--limit", "1")
+	s.wantGolden("inbox")
+}
+
+func TestLedgerCommand(t *testing.T) {
+	s := created(t)
+	ev := webhook.Event{
+		Tenant: "default", Provider: "stripe", Endpoint: "demo", InboxID: "in_1", Facts: webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pi_1"},
+	}
+	s.world.Items[business.LedgerBalanceKey(ev)] = webhook.Item{business.AttrEntries: int64(1), business.BalanceAttribute("EUR"): int64(4200)}
+	s.world.Items[business.LedgerEntryKey(ev)] = webhook.Item{
+		business.AttrInbox: "in_1", business.AttrRun: int64(0), business.AttrAmount: int64(4200), business.AttrCurrency: "EUR",
+		business.AttrType: "payment_intent.succeeded",
+	}
+	s.run("", "ledger", "show", "--local", "--endpoint", "demo", "--object", "pi_1")
+	s.run("", "ledger", "show", "--local", "--endpoint", "demo", "--object", "pi_1", "--json")
+	s.run("", "ledger", "show", "--local", "--endpoint", "demo", "--object", "pi_2")
+	s.wantGolden("ledger")
+}
+
+// Every line that makes no sense ends with 2, says what is wrong, and does nothing.
+func TestUsageErrors(t *testing.T) {
+	s := created(t)
+	before := fmt.Sprint(s.world.Acts, len(s.world.Rows), s.world.Secrets)
+	for _, args := range []string{
+		"bogus",
+		"endpoint bogus",
+		"endpoint list",
+		"endpoint list --local --stack prod",
+		"endpoint list --local --region eu-west-1",
+		"endpoint list --stack prod --local-url http://127.0.0.1:1",
+		"endpoint list extra --local",
+		"endpoint show --local",
+		"endpoint list --local --nonsense",
+		"endpoint create --local --provider stripe",
+		"endpoint create --local --provider strip --id x --secret-file -",
+		"endpoint create --local --provider stripe --id No --secret-file -",
+		"endpoint create --local --provider stripe --id x --secret-file - --overlap long",
+		"endpoint show BAD --local",
+		"secret retire --local --endpoint demo",
+		"secret list --local",
+		"inbox list --local",
+		"inbox list --local --endpoint demo --status lost",
+		"inbox list --local --endpoint demo --since -1h",
+		"inbox list --local --endpoint demo --limit 0",
+		"inbox show --local",
+		"ledger show --local --endpoint demo",
+		"send --local --type x",
+		"send --local --endpoint demo --provider github --type x",
+		"send --local --endpoint demo --type payment_intent.succeeded --at yesterday",
+		"send --local --endpoint demo --type payment_intent.succeeded --versions 1,x",
+		"send --local --endpoint demo --type payment_intent.succeeded --versions 1,2 --count 3",
+		"send --local --endpoint demo --type payment_intent.succeeded --count 1 --duplicates 3",
+		"send --local --endpoint demo --type payment_intent.succeeded --count 3 --event-id evt_1",
+		"send --local --endpoint demo --type payment_intent.succeeded --count 3 --json --concurrency 0",
+	} {
+		if r := s.run(first, strings.Fields(args)...); r.code != exitUsage || r.out != "" || r.err == "" {
+			t.Errorf("dakghar %s: exit %d, output %q, error %q; want 2, nothing and a reason", args, r.code, r.out, r.err)
+		}
+	}
+	if after := fmt.Sprint(s.world.Acts, len(s.world.Rows), s.world.Secrets); after != before {
+		t.Error("something was done")
+	}
+	s.wantGolden("usage")
+}
+
+func TestDevCommandPassesItsFlags(t *testing.T) {
+	s := newShell(t)
+	if r := s.quietly("", "dev", "--http", "127.0.0.1:9"); r.code != exitDone || r.out != "ready http://127.0.0.1:9\n" {
+		t.Errorf("%+v", r)
+	}
+}

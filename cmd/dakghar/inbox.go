@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
+)
+
+func (a *app) inboxCommand() *cobra.Command {
+	return a.onStack(a.group(&cobra.Command{
+		Use:     "inbox",
+		Short:   "See accepted events and what became of them",
+		Example: `  dakghar inbox list --local --endpoint demo`,
+	}, a.inboxList(), a.inboxShow()))
+}
+
+func (a *app) inboxList() *cobra.Command {
+	var (
+		q                operator.Events
+		endpoint, status string
+	)
+	c := a.command(&cobra.Command{
+		Use:   "list",
+		Short: "List accepted events, newest first",
+		Long: `List an endpoint's accepted events, the last received first. With --status FAILED
+alone, list the failed events of all endpoints, the last failed first.
+
+The list comes from an index that is eventually consistent: an event of the last
+second may be missing. What is shown of each is its row as it stands.`,
+		Example: `  dakghar inbox list --local --endpoint demo
+  dakghar inbox list --local --endpoint demo --status RETRY --since 1h --json
+  dakghar inbox list --stack prod --status FAILED --since 168h`,
+	}, func(ctx context.Context, _ []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		q.Endpoint, q.Status = webhook.EndpointID(endpoint), upper(status)
+		events, err := op.Events(ctx, q)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for row, err := range events {
+			if err != nil {
+				return err
+			}
+			if a.json {
+				if err := a.printJSON(eventJSON(row)); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, []string{
+				when(row.ReceivedAt), string(row.Endpoint), string(row.Status), string(row.Outcome),
+				string(row.EventType), row.ObjectID, string(row.ID),
+			})
+		}
+		if a.json {
+			return nil
+		}
+		return a.table("RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID", rows)
+	})
+	f := c.Flags()
+	f.StringVar(&endpoint, "endpoint", "", "whose events; may be left out with --status FAILED")
+	f.StringVar(&status, "status", "", "only events in this state: RECEIVED, PROCESSING, PROCESSED, RETRY, FAILED, HELD")
+	f.DurationVar(&q.Since, "since", 24*time.Hour, "how far back")
+	f.IntVar(&q.Limit, "limit", 50, "how many at most")
+	return c
+}
+
+func (a *app) inboxShow() *cobra.Command {
+	var (
+		raw bool
+		why string
+	)
+	c := a.command(&cobra.Command{
+		Use:   "show INBOX_ID",
+		Short: "Show one event, or its raw bytes",
+		Long: `Show one accepted event's row, which never holds the payload. With --body, write
+the raw bytes as they were signed to standard output, and nothing else; who asked
+for them, and why, is recorded first (see audit list).`,
+		Example: `  dakghar inbox show in_abcd2345 --local --json
+  dakghar inbox show in_abcd2345 --stack prod --body --reason "ticket 1234" > body.json`,
+	}, func(ctx context.Context, args []string) error {
+		if raw && a.json {
+			return &operator.Refusal{Code: "usage", Usage: true, Problem: "--body writes raw bytes, --json the row: choose one"}
+		}
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		id := webhook.InboxID(args[0])
+		if raw {
+			bytes, err := op.Body(ctx, id, why)
+			if err != nil {
+				return err
+			}
+			_, err = a.out.Write(bytes)
+			return err
+		}
+		row, err := op.Event(ctx, id)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(eventJSON(row))
+		}
+		return a.table("", eventRows(row))
+	})
+	c.Flags().BoolVar(&raw, "body", false, "write the raw bytes (recorded)")
+	c.Flags().StringVar(&why, "reason", "", "why, for the record of --body")
+	return c
+}
+
+// eventView is an inbox row in JSON. Every member is always there, null when the
+// row has none.
+type eventView struct {
+	InboxID              string `json:"inbox_id"`
+	Provider             string `json:"provider"`
+	EndpointID           string `json:"endpoint_id"`
+	Tenant               word   `json:"tenant"`
+	ProviderEventID      string `json:"provider_event_id"`
+	EventType            word   `json:"event_type"`
+	ObjectID             word   `json:"object_id"`
+	ObjectVersion        word   `json:"object_version"`
+	Status               string `json:"status"`
+	Outcome              word   `json:"outcome"`
+	AttemptCount         int    `json:"attempt_count"`
+	Fence                int64  `json:"fence"`
+	Run                  int    `json:"run"`
+	MatchedSecretVersion word   `json:"matched_secret_version"`
+	ProviderCreatedAt    stamp  `json:"provider_created_at"`
+	ReceivedAt           stamp  `json:"received_at"`
+	ProcessedAt          stamp  `json:"processed_at"`
+	NextAttemptAt        stamp  `json:"next_attempt_at"`
+	LeaseUntil           stamp  `json:"lease_until"`
+	LastError            word   `json:"last_error"`
+	RawPayloadRef        word   `json:"raw_payload_ref"`
+	PayloadHash          word   `json:"payload_hash"`
+	BodyExpiresAt        stamp  `json:"body_expires_at"`
+	ExpiresAt            stamp  `json:"expires_at"`
+	SameBodyAs           word   `json:"same_body_as"`
+	ConflictWith         word   `json:"conflict_with"`
+	Uncovered            bool   `json:"uncovered"`
+}
+
+func eventJSON(r webhook.Inbox) eventView {
+	return eventView{
+		InboxID: string(r.ID), Provider: string(r.Provider), EndpointID: string(r.Endpoint), Tenant: word(r.Tenant),
+		ProviderEventID: string(r.EventID), EventType: word(r.EventType), ObjectID: word(r.ObjectID), ObjectVersion: word(r.ObjectVersion),
+		Status: string(r.Status), Outcome: word(r.Outcome), AttemptCount: r.AttemptCount, Fence: int64(r.Fence), Run: r.Run,
+		MatchedSecretVersion: word(r.MatchedVersion), ProviderCreatedAt: stamp(r.ProviderCreatedAt), ReceivedAt: stamp(r.ReceivedAt),
+		ProcessedAt: stamp(r.ProcessedAt), NextAttemptAt: stamp(r.NextAttemptAt), LeaseUntil: stamp(r.LeaseUntil), LastError: word(r.LastError),
+		RawPayloadRef: word(r.BodyID), PayloadHash: word(r.Digest), BodyExpiresAt: stamp(r.BodyExpiresAt), ExpiresAt: stamp(r.ExpiresAt),
+		SameBodyAs: word(r.SameBodyAs), ConflictWith: word(r.ConflictWith), Uncovered: r.Uncovered,
+	}
+}
+
+// eventRows is an inbox row for a person: what it does not have is left out.
+func eventRows(r webhook.Inbox) [][]string {
+	var rows [][]string
+	for _, row := range [][]string{
+		{"inbox id", string(r.ID)}, {"status", string(r.Status)}, {"outcome", string(r.Outcome)}, {"last error", r.LastError},
+		{"provider", string(r.Provider)}, {"endpoint", string(r.Endpoint)}, {"tenant", string(r.Tenant)},
+		{"event", string(r.EventID)}, {"type", string(r.EventType)}, {"object", r.ObjectID}, {"version", r.ObjectVersion},
+		{"created", when(r.ProviderCreatedAt)}, {"received", when(r.ReceivedAt)}, {"processed", when(r.ProcessedAt)},
+		{"next attempt", when(r.NextAttemptAt)}, {"lease until", when(r.LeaseUntil)},
+		{"attempts", number(r.AttemptCount)}, {"fence", number(int(r.Fence))},
+		{"key", string(r.MatchedVersion)}, {"body", string(r.BodyID)}, {"body kept until", when(r.BodyExpiresAt)}, {"payload hash", string(r.Digest)},
+		{"same body as", string(r.SameBodyAs)}, {"conflict with", string(r.ConflictWith)},
+	} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}

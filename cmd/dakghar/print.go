@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"dakghar/internal/operator"
+)
+
+// stamp is a time in JSON: RFC 3339 with milliseconds, null when zero.
+type stamp time.Time
+
+const stampFormat = "2006-01-02T15:04:05.000Z07:00"
+
+func (s stamp) MarshalJSON() ([]byte, error) { //nolint:unparam // the interface is json.Marshaler's
+	if time.Time(s).IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + time.Time(s).UTC().Format(stampFormat) + `"`), nil
+}
+
+// word is a text in JSON, null when empty.
+type word string
+
+func (w word) MarshalJSON() ([]byte, error) {
+	if w == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(w))
+}
+
+// printJSON writes one object as one line.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format, args...) }
+
+// notef tells the person something beside the result, which a program reads.
+func (a *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format, args...) }
+
+// table writes rows in columns.
+func (a *app) table(header string, rows [][]string) error {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	if header != "" {
+		_, _ = fmt.Fprintln(w, strings.ReplaceAll(header, " ", "\t"))
+	}
+	for _, row := range rows {
+		for i := range row {
+			row[i] = shown(row[i])
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+// shown keeps a stored text from steering the terminal, and an empty one visible.
+func shown(s string) string {
+	switch {
+	case s == "":
+		return "-"
+	case strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(stampFormat)
+}
+
+// count writes a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if e, ok := strings.CutSuffix(thing, "y"); ok {
+		return strconv.Itoa(n) + " " + e + "ies"
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// steps writes what to do next.
+func (a *app) steps(steps []operator.Step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		if s.Text != "" {
+			b.WriteString("  " + s.Text + "\n")
+		}
+		if len(s.Command) > 0 {
+			b.WriteString("      " + a.line(s.Command) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// line writes a command that works on the same stack.
+func (a *app) line(command []string) string {
+	words := append([]string{"dakghar"}, command...)
+	if !slices.Contains(command, "--help") {
+		words = append(words, a.target.flags()...)
+	}
+	for i, w := range words {
+		if strings.ContainsFunc(w, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,@+", r)
+		}) {
+			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// printError tells what went wrong and what to do next.
+func (a *app) printError(err error) {
+	code, problem := "failed", err.Error()
+	if !a.began {
+		code = "usage"
+	}
+	var next []operator.Step
+	if r, ok := errors.AsType[*operator.Refusal](err); ok {
+		code, next = r.Code, r.Next
+	}
+	if !a.json {
+		a.notef("dakghar: %s\n%s", problem, a.steps(next))
+		return
+	}
+	lines := []string{}
+	for _, s := range next {
+		text := s.Text
+		if len(s.Command) > 0 {
+			text = strings.TrimSpace(text + " " + a.line(s.Command))
+		}
+		lines = append(lines, text)
+	}
+	enc := json.NewEncoder(a.err)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(struct {
+		Error   string   `json:"error"`
+		Message string   `json:"message"`
+		Next    []string `json:"next"`
+	}{code, problem, lines}); err != nil {
+		a.notef("dakghar: %s\n", problem)
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
+)
+
+func number(n int) string { return strconv.Itoa(n) }
+
+func (a *app) secretCommand() *cobra.Command {
+	return a.onStack(a.group(&cobra.Command{
+		Use:   "secret",
+		Short: "Turn the keys of endpoints over",
+		Long: `A planned rotation: "secret rotate" adds the provider's new secret beside the old
+one, both verify; make the provider sign with the new one; see it match with
+"secret list"; the old one then ends by itself after the endpoint's overlap, or
+at once with "secret retire".
+
+A leaked secret: "secret retire" it now, then "secret put" a fresh one.`,
+		Example: `  dakghar secret list --local --endpoint demo`,
+	}, a.secretPut(), a.secretRotate(), a.secretRetire(), a.secretList()))
+}
+
+func (a *app) secretPut() *cobra.Command {
+	return a.adding(&cobra.Command{
+		Use:   "put",
+		Short: "Give a key to an endpoint that trusts none",
+		Long: `Give a key to an endpoint whose keys were all retired, after a leak for example.
+Where a key is trusted, use rotate: it keeps both.`,
+		Example: `  dakghar secret put --local --endpoint demo --secret-file new.txt`,
+	}, (*operator.Operator).PutFirst)
+}
+
+func (a *app) secretRotate() *cobra.Command {
+	return a.adding(&cobra.Command{
+		Use:   "rotate",
+		Short: "Add a key beside those in use; all verify",
+		Long: `Add the provider's new signing secret. The previous one stays trusted until the
+endpoint's overlap after the new one's first match. Running it again changes nothing.`,
+		Example: `  dakghar secret rotate --local --endpoint demo --secret-file new.txt`,
+	}, (*operator.Operator).Rotate)
+}
+
+type addKey = func(*operator.Operator, context.Context, webhook.EndpointID, operator.Secret, string) (operator.Added, error)
+
+// adding finishes a command that adds a key.
+func (a *app) adding(c *cobra.Command, add addKey) *cobra.Command {
+	var endpoint, file, why string
+	c = a.command(c, func(ctx context.Context, _ []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := a.readSecret(file)
+		if err != nil {
+			return err
+		}
+		added, err := add(op, ctx, webhook.EndpointID(endpoint), s, why)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(struct {
+				EndpointID string `json:"endpoint_id"`
+				Version    string `json:"version"`
+				Existed    bool   `json:"existed"`
+			}{string(added.Endpoint.ID), string(added.Version), added.Existed})
+		}
+		did := "trusts the new key"
+		if added.Existed {
+			did = "trusted this key already, as its newest:"
+		}
+		a.printf("Endpoint %s %s %s.\nNext:\n%s", added.Endpoint.ID, did, added.Version, a.steps(added.Next))
+		return nil
+	})
+	c.Flags().StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	c.Flags().StringVar(&file, "secret-file", "", "file with the provider's new signing secret, - for standard input")
+	c.Flags().StringVar(&why, "reason", "", "why, for the record")
+	return required(c, "endpoint", "secret-file")
+}
+
+func (a *app) secretRetire() *cobra.Command {
+	var (
+		endpoint, version, why string
+		sure                   bool
+	)
+	c := a.command(&cobra.Command{
+		Use:   "retire",
+		Short: "End trust in a key, for good",
+		Long: `Take a key off the endpoint's list. Every process refuses it within 30 seconds,
+whether Secrets Manager answers or not, and it can never be trusted again. The
+command warns when it is the only key, or the one that events were last signed
+with, and asks before it acts.`,
+		Example: `  dakghar secret retire --local --endpoint demo --version k1
+  dakghar secret retire --stack prod --endpoint live --version k1 --reason "leaked in a log" --yes`,
+	}, func(ctx context.Context, _ []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		plan, err := op.PlanRetire(ctx, webhook.EndpointID(endpoint), version)
+		if err != nil {
+			return err
+		}
+		for _, w := range plan.Warnings {
+			a.notef("Warning: %s.\n", w)
+		}
+		if !sure && !plan.Existed && !a.confirmed("Retire "+string(plan.Version)+" of endpoint "+endpoint+".") {
+			return &operator.Refusal{
+				Code: "not_confirmed", Problem: "nothing was retired: that was no yes",
+				Next: []operator.Step{{Text: "to retire it without being asked:", Command: []string{
+					"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes",
+				}}},
+			}
+		}
+		done, err := op.Retire(ctx, webhook.EndpointID(endpoint), plan.Version, why)
+		if err != nil {
+			return err
+		}
+		return a.showRetired(plan, done)
+	})
+	f := c.Flags()
+	f.StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	f.StringVar(&version, "version", "", "the key version, or its beginning (see secret list)")
+	f.StringVar(&why, "reason", "", "why, for the record")
+	f.BoolVar(&sure, "yes", false, "do not ask")
+	return required(c, "endpoint", "version")
+}
+
+func (a *app) showRetired(plan, done operator.Retirement) error {
+	if a.json {
+		warnings := append([]string{}, plan.Warnings...)
+		return a.printJSON(struct {
+			EndpointID string   `json:"endpoint_id"`
+			Version    string   `json:"version"`
+			Existed    bool     `json:"existed"`
+			WithinS    float64  `json:"effective_within_seconds"`
+			LabelKept  bool     `json:"label_kept"`
+			Warnings   []string `json:"warnings"`
+		}{string(done.Endpoint), string(done.Version), done.Existed, operator.RetireWithin.Seconds(), done.LabelKept, warnings})
+	}
+	if done.Existed {
+		a.printf("Key %s of endpoint %s was retired before.\n", done.Version, done.Endpoint)
+	} else {
+		a.printf("Key %s of endpoint %s is retired. Every process refuses it within %.0f s.\n", done.Version, done.Endpoint, operator.RetireWithin.Seconds())
+	}
+	if done.LabelKept {
+		a.printf("Secrets Manager did not answer and keeps the version; trust ended all the same. Run this again later to let it go.\n")
+	}
+	a.printf("Next:\n%s", a.steps([]operator.Step{
+		{Text: "see what is trusted now:", Command: []string{"secret", "list", "--endpoint", string(done.Endpoint)}},
+	}))
+	return nil
+}
+
+func (a *app) secretList() *cobra.Command {
+	var endpoint string
+	c := a.command(&cobra.Command{
+		Use:   "list",
+		Short: "List an endpoint's key versions, without their values",
+		Long: `List the key versions: which verify, since when, until when, and what they signed
+among the endpoint's ` + number(operator.MatchesLooked) + ` newest events of the last 7 days. That list is eventually
+consistent: an event of the last second may not count yet.`,
+		Example: `  dakghar secret list --local --endpoint demo --json`,
+	}, func(ctx context.Context, _ []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		keys, err := op.Keys(ctx, webhook.EndpointID(endpoint))
+		if err != nil {
+			return err
+		}
+		if !a.json {
+			return a.keyTable(keys, true)
+		}
+		for _, k := range keys {
+			if err := a.printJSON(keyJSON(webhook.EndpointID(endpoint), k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.Flags().StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	return required(c, "endpoint")
+}
+
+// upper takes a state in any case.
+func upper(s string) webhook.Status { return webhook.Status(strings.ToUpper(s)) }

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/kms"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"dakghar/internal/body"
+	"dakghar/internal/config"
+	"dakghar/internal/dynamo"
+	"dakghar/internal/operator"
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/secret"
+	"dakghar/internal/webhook"
+)
+
+// connect finds a stack and puts the operator's parts together over it.
+func connect(ctx context.Context, t target, getenv func(string) string) (*operator.Operator, error) {
+	s, err := t.find(ctx, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return wire(s)
+}
+
+// secretCall bounds one call to the secret store; a person can wait longer than a provider.
+const secretCall = 10 * time.Second
+
+func wire(s stack) (*operator.Operator, error) {
+	env := config.From(func(name string) string { return s.env[name] })
+	tables := dynamo.Tables{
+		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"),
+		Business: env.Text("BUSINESS_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
+	}
+	db, keys := dynamodb.NewFromConfig(s.aws), secretsmanager.NewFromConfig(s.aws)
+	bodies := body.Config{
+		Dynamo: db, KMS: kms.NewFromConfig(s.aws), S3: s3.NewFromConfig(s.aws, func(o *s3.Options) { o.UsePathStyle = s.local }),
+		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
+	}
+	prefix := env.Text("SECRET_PREFIX")
+	if err := env.Err(); err != nil {
+		return nil, fmt.Errorf("the stack does not name all its parts: %w", err)
+	}
+	providers, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		return nil, err
+	}
+	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
+	return &operator.Operator{
+		Registry:     registry{store},
+		Secrets:      secrets{secret.NewStore(keys, ""), keys},
+		Inbox:        store,
+		Bodies:       opener{body.New(bodies)},
+		Business:     store,
+		Sender:       newSender(),
+		Providers:    providers,
+		SecretPrefix: prefix,
+		FrontDoor:    s.frontDoor,
+		Who:          caller(s),
+		Now:          time.Now,
+		NewID:        rand.Text,
+		Wait:         dynamo.Sleep,
+		Mixed: func(seed uint64, n int) []int {
+			return mathrand.New(mathrand.NewPCG(seed, 0)).Perm(n) //nolint:gosec // an order to be repeated, not a secret
+		},
+	}, nil
+}
+
+// caller names the person: by AWS's word, or as local on one machine.
+func caller(s stack) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if s.local {
+			return "local", nil
+		}
+		out, err := sts.NewFromConfig(s.aws).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(out.Arn), nil
+	}
+}
+
+// registry speaks of acts in the store's words.
+type registry struct{ *dynamo.Store }
+
+func (r registry) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+	return r.Store.CreateEndpointBy(ctx, e, dynamo.Act(a))
+}
+
+func (r registry) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+	return r.Store.UpdateEndpointBy(ctx, e, dynamo.Act(a))
+}
+
+func (r registry) RecordAct(ctx context.Context, a operator.Act) error {
+	return r.Store.RecordAct(ctx, dynamo.Act(a))
+}
+
+func (r registry) Acts(ctx context.Context, since, now time.Time) iter.Seq2[operator.Act, error] {
+	return func(yield func(operator.Act, error) bool) {
+		for act, err := range r.Store.Acts(ctx, since, now) {
+			if !yield(operator.Act(act), err) {
+				return
+			}
+		}
+	}
+}
+
+// secrets speaks of values and their errors in the operator's words.
+type secrets struct {
+	store  *secret.Store
+	client secret.Getter
+}
+
+func (s secrets) Create(ctx context.Context, e webhook.Endpoint, v operator.Secret, token string) (webhook.KeyVersion, error) {
+	version, err := s.store.Create(ctx, e, secret.NewValue([]byte(v.Reveal())), token)
+	return version, secretFact(err)
+}
+
+func (s secrets) Put(ctx context.Context, e webhook.Endpoint, v operator.Secret, token string) (webhook.KeyVersion, error) {
+	version, err := s.store.Put(ctx, e, secret.NewValue([]byte(v.Reveal())), token)
+	return version, secretFact(err)
+}
+
+func (s secrets) Retire(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) error {
+	return secretFact(s.store.Retire(ctx, e, v))
+}
+
+func (s secrets) Value(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (operator.Secret, error) {
+	// Each read has a cache of its own: an operator's are few, and the bounds that
+	// keep a flood of requests from the store are not meant for them.
+	value, err := secret.New(secret.Config{Client: s.client, CallTimeout: secretCall}).Secret(ctx, e, v)
+	return operator.NewSecret(string(value.Bytes())), secretFact(err)
+}
+
+func secretFact(err error) error {
+	switch {
+	case errors.Is(err, secret.ErrOtherSecret):
+		return fmt.Errorf("%w: %w", operator.ErrOtherSecret, err)
+	case errors.Is(err, secret.ErrNoVersion):
+		return fmt.Errorf("%w: %w", operator.ErrNoVersion, err)
+	}
+	return err
+}
+
+// opener speaks of missing bodies in the operator's words.
+type opener struct{ *body.Store }
+
+func (o opener) Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error) {
+	raw, err := o.Store.Open(ctx, id, tenant, digest)
+	if errors.Is(err, body.ErrMissing) || errors.Is(err, body.ErrKeyMissing) {
+		err = fmt.Errorf("%w: %w", operator.ErrNoBody, err)
+	}
+	return raw, err
+}

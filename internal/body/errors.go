@@ -1,0 +1,91 @@
+package body
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"dakghar/internal/fault"
+)
+
+// Permanent faults: trying again will not help. Compare with errors.Is.
+var (
+	// ErrMissing is a body that is not there: swept, erased or never stored.
+	ErrMissing error = fault.New(fault.Permanent, "body_missing", nil)
+	// ErrCorrupt is a body that is not what was stored: a row or object that was
+	// changed or swapped, another tenant's key, other bytes than the digest names.
+	ErrCorrupt error = fault.New(fault.Permanent, "body_corrupt", nil)
+	// ErrKeyMissing is a body whose data key has no row any more.
+	ErrKeyMissing error = fault.New(fault.Permanent, "body_key_missing", nil)
+	// ErrInvalid is a Put that lacks an id or whose body is above [RawBytesMax].
+	ErrInvalid error = fault.New(fault.Permanent, "body_put_invalid", nil)
+)
+
+// ours turns an SDK error of one of our stores ("table", "bucket", "kms") into
+// a fault with the code body_<store>_<cause>. Only the operation, the service's
+// code and the status are kept: the service's own words may repeat what it was sent.
+func ours(store, op string, err error) error {
+	return fault.New(fault.Ours, "body_"+store+"_"+causeOf(err), summary(op, err))
+}
+
+func causeOf(err error) string {
+	status, code := statusOf(err), codeOf(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "timeout"
+	case throttles.IsErrorThrottle(err) == aws.TrueTernary, status == http.StatusTooManyRequests, code == "SlowDown":
+		return "throttled"
+	case status == http.StatusForbidden, code == "AccessDeniedException", code == "AccessDenied":
+		return "denied"
+	case status == http.StatusConflict, code == "TransactionConflictException", code == "ConditionalRequestConflict":
+		return "conflict"
+	case status >= http.StatusInternalServerError, code == "InternalServerError", code == "KMSInternalException":
+		return "unavailable"
+	case code != "":
+		return "refused"
+	}
+	return "unreachable"
+}
+
+var throttles = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
+
+func statusOf(err error) int {
+	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return resp.HTTPStatusCode()
+	}
+	return 0
+}
+
+func codeOf(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func summary(op string, err error) error {
+	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("%s: %w", op, known)
+		}
+	}
+	if code := codeOf(err); code != "" {
+		return fmt.Errorf("%s: %s", op, code)
+	}
+	return fmt.Errorf("%s: no answer", op)
+}
+
+// notOurCiphertext reports that KMS read the wrapped key and it does not open
+// under this context: it was changed, swapped, or is another tenant's. A key of
+// another KMS key is not among these: that is a configuration to be put right.
+func notOurCiphertext(err error) bool {
+	_, invalid := errors.AsType[*kmstypes.InvalidCiphertextException](err)
+	return invalid
+}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package lambda
+
+import "syscall"
+
+func processAttributes() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,178 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"dakghar/internal/fault"
+	"dakghar/internal/provider"
+	"dakghar/internal/webhook"
+)
+
+// Act is the record of what an operator did.
+type Act struct {
+	ID      string // drawn at random
+	At      time.Time
+	Name    string // "secret rotate"
+	Subject string // what it was done to: "endpoint demo", an inbox id
+	Who     string
+	Why     string // the operator's own words, may be empty
+}
+
+// Registry keeps endpoints and the record of acts. The changes commit together
+// with their record; false means that the row was taken, or has moved on since
+// it was read, and nothing was written.
+type Registry interface {
+	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
+	EndpointIDs(ctx context.Context) ([]webhook.EndpointID, error)
+	CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error)
+	UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error)
+	RecordAct(ctx context.Context, a Act) error
+	Acts(ctx context.Context, since, now time.Time) iter.Seq2[Act, error]
+}
+
+// Secrets writes and reads the versions of endpoints' secrets. A token becomes
+// the version's id; a repeated call with the same token and value changes nothing.
+type Secrets interface {
+	// Create makes the endpoint's secret with its first version. [ErrOtherSecret]
+	// means that the name is taken by other versions or another value.
+	Create(ctx context.Context, e webhook.Endpoint, value Secret, token string) (webhook.KeyVersion, error)
+	// Put adds a version. [ErrNoVersion] means that there is no such secret.
+	Put(ctx context.Context, e webhook.Endpoint, value Secret, token string) (webhook.KeyVersion, error)
+	// Retire lets the store forget a version.
+	Retire(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) error
+	// Value reads a version, or is [ErrNoVersion].
+	Value(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (Secret, error)
+}
+
+// Inbox reads accepted events.
+type Inbox interface {
+	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
+	RecentInbox(ctx context.Context, e webhook.EndpointID, since, now time.Time) iter.Seq2[webhook.Inbox, error]
+	FailedInbox(ctx context.Context, since time.Time) iter.Seq2[webhook.Inbox, error]
+}
+
+// Bodies opens raw bodies. A body that is gone is [ErrNoBody].
+type Bodies interface {
+	Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
+}
+
+// Business reads the business rows.
+type Business interface {
+	Get(ctx context.Context, k webhook.Key) (webhook.Item, bool, error)
+	Rows(ctx context.Context, partition, prefix string) iter.Seq2[webhook.Item, error]
+}
+
+// Sender posts a request to the front door, as a provider would.
+type Sender interface {
+	// Post returns the status and the first bytes of the answer. An error means
+	// that there was none.
+	Post(ctx context.Context, url string, header map[string]string, body []byte) (status int, answer []byte, err error)
+}
+
+// Operator does what one person asks of one stack. All fields are required.
+type Operator struct {
+	Registry  Registry
+	Secrets   Secrets
+	Inbox     Inbox
+	Bodies    Bodies
+	Business  Business
+	Sender    Sender
+	Providers *provider.Registry
+
+	// SecretPrefix and an endpoint's id name its secret.
+	SecretPrefix string
+	// FrontDoor is the address before /in/{provider}/{endpoint_id}.
+	FrontDoor string
+	// Who names the person for the record. It is asked only when an act needs it.
+	Who   func(ctx context.Context) (string, error)
+	Now   func() time.Time
+	NewID func() string
+	Wait  func(ctx context.Context, d time.Duration) error
+	// Mixed returns 0 to n-1 in an order that the seed alone decides.
+	Mixed func(seed uint64, n int) []int
+}
+
+// URL returns the address to give to the provider.
+func (o *Operator) URL(p webhook.Provider, e webhook.EndpointID) string {
+	return o.FrontDoor + "/in/" + string(p) + "/" + string(e)
+}
+
+// act begins the record of an act.
+func (o *Operator) act(ctx context.Context, name, subject, why string) (Act, error) {
+	who, err := o.Who(ctx)
+	if err != nil {
+		return Act{}, &Refusal{
+			Code: "caller_unknown", Problem: "it cannot be told who you are, and every act is recorded", Err: err,
+			Next: []Step{say("check your AWS credentials, for example with: aws sts get-caller-identity")},
+		}
+	}
+	return Act{ID: o.NewID(), At: o.Now(), Name: name, Subject: subject, Who: who, Why: why}, nil
+}
+
+// endpoint reads an endpoint that must be there.
+func (o *Operator) endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, error) {
+	if !webhook.ValidEndpointID(string(id)) {
+		return webhook.Endpoint{}, misuse("an endpoint id is 1 to 40 lower-case letters, digits and inner hyphens",
+			run("list the endpoints:", "endpoint", "list"))
+	}
+	e, ok, err := o.Registry.Endpoint(ctx, id)
+	switch {
+	case err != nil:
+		return e, unreachable("the registry", err)
+	case !ok:
+		return e, refuse("endpoint_unknown", "there is no endpoint "+string(id),
+			run("list the endpoints:", "endpoint", "list"),
+			run("or create it:", "endpoint", "create", "--provider", "PROVIDER", "--id", string(id), "--secret-file", "FILE"))
+	}
+	return e, nil
+}
+
+// Bounds on a change that meets rivals: the front door notes first matches on
+// the same row.
+const (
+	changeTries = 6
+	changePause = 50 * time.Millisecond
+)
+
+// change decides on the endpoint as it stands and writes the decision under its
+// revision, again if somebody was faster. Deciding nothing (done) writes nothing.
+func (o *Operator) change(ctx context.Context, id webhook.EndpointID, act Act, decide func(webhook.Endpoint) (to webhook.Endpoint, done bool, err error)) (webhook.Endpoint, error) {
+	var last error
+	for try := range changeTries {
+		if try > 0 {
+			if err := o.Wait(ctx, changePause<<try); err != nil {
+				return webhook.Endpoint{}, err
+			}
+		}
+		e, err := o.endpoint(ctx, id)
+		if err != nil {
+			return e, err
+		}
+		to, done, err := decide(e)
+		if err != nil || done {
+			return to, err
+		}
+		written, err := o.Registry.UpdateEndpointBy(ctx, to, act)
+		switch {
+		case err == nil && written:
+			to.Revision++
+			return to, nil
+		case err != nil && fault.KindOf(err) != fault.Ours:
+			return e, err
+		}
+		// Not written, or no answer: what stands there now decides what is left to do.
+		last = err
+	}
+	return webhook.Endpoint{}, unreachable("the registry", errors.Join(errors.New("the endpoint's row changed on every try"), last))
+}
+
+// unreachable is a store that gave no usable answer.
+func unreachable(what string, err error) *Refusal {
+	return &Refusal{
+		Code: "unavailable", Problem: what + " gave no usable answer", Err: err,
+		Next: []Step{say("nothing is half done that the same command, run again, does not finish")},
+	}
+}

@@ -1,0 +1,380 @@
+// Package operatortest is a small world in memory for tests of the operator's
+// acts and of the command: a registry, a secret store, an inbox, and a front door
+// that checks signatures. It keeps the contracts that the operator's interfaces
+// state, and nothing more; it is for tests only.
+package operatortest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"dakghar/internal/operator"
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/signature"
+	"dakghar/internal/webhook"
+)
+
+// World is what there is. Its fields may be set and read between calls.
+type World struct {
+	mu        sync.Mutex
+	Clock     time.Time
+	Endpoints map[webhook.EndpointID]webhook.Endpoint
+	Acts      []operator.Act
+	// Secrets are values by secret name and version.
+	Secrets map[string]map[webhook.KeyVersion]string
+	Rows    map[webhook.InboxID]webhook.Inbox
+	Bodies  map[webhook.BodyID][]byte
+	Items   map[webhook.Key]webhook.Item
+	// Fail, when set, may end a call before it does anything, by its name.
+	Fail func(call string) error
+	// Rival, when set, runs once before an endpoint is updated.
+	Rival func(w *World)
+	// Answer, when set, answers in place of the front door.
+	Answer func(url string, header map[string]string, body []byte) (int, []byte, error)
+
+	Providers *provider.Registry
+	ids       int
+}
+
+// ErrDown is a store that does not answer.
+var ErrDown = errors.New("the store is down")
+
+// New returns an empty world at a fixed time.
+func New() *World {
+	providers, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		panic("operatortest: " + err.Error())
+	}
+	return &World{
+		Clock:     time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
+		Endpoints: map[webhook.EndpointID]webhook.Endpoint{},
+		Secrets:   map[string]map[webhook.KeyVersion]string{},
+		Rows:      map[webhook.InboxID]webhook.Inbox{},
+		Bodies:    map[webhook.BodyID][]byte{},
+		Items:     map[webhook.Key]webhook.Item{},
+		Fail:      func(string) error { return nil },
+		Providers: providers,
+	}
+}
+
+// Operator returns an operator of this world, called ada.
+func (w *World) Operator() *operator.Operator {
+	return &operator.Operator{
+		Registry: registry{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sender: door{w},
+		Providers: w.Providers, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
+		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },
+		Now: w.now,
+		NewID: func() string {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.ids++
+			return fmt.Sprintf("act-%d", w.ids)
+		},
+		Wait: func(ctx context.Context, d time.Duration) error {
+			w.Advance(d)
+			return ctx.Err()
+		},
+		Mixed: func(seed uint64, n int) []int { return rand.New(rand.NewPCG(seed, 0)).Perm(n) }, //nolint:gosec // an order, not a secret
+	}
+}
+
+func (w *World) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Clock
+}
+
+// Advance moves the clock.
+func (w *World) Advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Clock = w.Clock.Add(d)
+}
+
+type registry struct{ w *World }
+
+func (r registry) Endpoint(_ context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error) {
+	if err := r.w.Fail("Endpoint"); err != nil {
+		return webhook.Endpoint{}, false, err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	e, ok := r.w.Endpoints[id]
+	return e, ok, nil
+}
+
+func (r registry) EndpointIDs(context.Context) ([]webhook.EndpointID, error) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	ids := make([]webhook.EndpointID, 0, len(r.w.Endpoints))
+	for id := range r.w.Endpoints {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+func (r registry) CreateEndpointBy(_ context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+	if err := r.w.Fail("CreateEndpointBy"); err != nil {
+		return false, err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	if _, taken := r.w.Endpoints[e.ID]; taken {
+		return false, nil
+	}
+	e.Revision = 1
+	r.w.Endpoints[e.ID] = e
+	r.w.Acts = append(r.w.Acts, a)
+	return true, nil
+}
+
+func (r registry) UpdateEndpointBy(_ context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+	if rival := r.w.Rival; rival != nil {
+		r.w.Rival = nil
+		rival(r.w)
+	}
+	if err := r.w.Fail("UpdateEndpointBy"); err != nil {
+		return false, err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	if r.w.Endpoints[e.ID].Revision != e.Revision {
+		return false, nil
+	}
+	e.Revision++
+	r.w.Endpoints[e.ID] = e
+	r.w.Acts = append(r.w.Acts, a)
+	return true, nil
+}
+
+func (r registry) RecordAct(_ context.Context, a operator.Act) error {
+	if err := r.w.Fail("RecordAct"); err != nil {
+		return err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.Acts = append(r.w.Acts, a)
+	return nil
+}
+
+func (r registry) Acts(_ context.Context, since, _ time.Time) iter.Seq2[operator.Act, error] {
+	return func(yield func(operator.Act, error) bool) {
+		for _, a := range slices.Backward(r.w.Acts) {
+			if !a.At.Before(since) && !yield(a, nil) {
+				return
+			}
+		}
+	}
+}
+
+type secrets struct{ w *World }
+
+func (s secrets) Create(_ context.Context, e webhook.Endpoint, v operator.Secret, token string) (webhook.KeyVersion, error) {
+	return s.write("Create", e, v, token, func(exists bool, held string, has bool) error {
+		if exists && (!has || held != v.Reveal()) {
+			return operator.ErrOtherSecret
+		}
+		return nil
+	})
+}
+
+func (s secrets) Put(_ context.Context, e webhook.Endpoint, v operator.Secret, token string) (webhook.KeyVersion, error) {
+	return s.write("Put", e, v, token, func(exists bool, held string, has bool) error {
+		switch {
+		case !exists:
+			return operator.ErrNoVersion
+		case has && held != v.Reveal():
+			return operator.ErrOtherSecret
+		}
+		return nil
+	})
+}
+
+func (s secrets) write(call string, e webhook.Endpoint, v operator.Secret, token string, check func(exists bool, held string, has bool) error) (webhook.KeyVersion, error) {
+	if err := s.w.Fail(call); err != nil {
+		return "", err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	versions, exists := s.w.Secrets[e.Secret]
+	held, has := versions[webhook.KeyVersion(token)]
+	if err := check(exists, held, has); err != nil {
+		return "", err
+	}
+	if !exists {
+		s.w.Secrets[e.Secret] = map[webhook.KeyVersion]string{}
+	}
+	s.w.Secrets[e.Secret][webhook.KeyVersion(token)] = v.Reveal()
+	return webhook.KeyVersion(token), nil
+}
+
+func (s secrets) Retire(context.Context, webhook.Endpoint, webhook.KeyVersion) error {
+	return s.w.Fail("Retire")
+}
+
+func (s secrets) Value(_ context.Context, e webhook.Endpoint, v webhook.KeyVersion) (operator.Secret, error) {
+	if err := s.w.Fail("Value"); err != nil {
+		return operator.Secret{}, err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	text, ok := s.w.Secrets[e.Secret][v]
+	if !ok {
+		return operator.Secret{}, operator.ErrNoVersion
+	}
+	return operator.NewSecret(text), nil
+}
+
+type inbox struct{ w *World }
+
+func (i inbox) Inbox(_ context.Context, id webhook.InboxID) (webhook.Inbox, bool, error) {
+	row, ok := i.w.Rows[id]
+	return row, ok, i.w.Fail("Inbox")
+}
+
+func (i inbox) RecentInbox(_ context.Context, e webhook.EndpointID, since, _ time.Time) iter.Seq2[webhook.Inbox, error] {
+	return i.list("RecentInbox", func(r webhook.Inbox) bool { return r.Endpoint == e && !r.ReceivedAt.Before(since) })
+}
+
+func (i inbox) FailedInbox(_ context.Context, since time.Time) iter.Seq2[webhook.Inbox, error] {
+	return i.list("FailedInbox", func(r webhook.Inbox) bool { return r.Status == webhook.Failed && !r.ProcessedAt.Before(since) })
+}
+
+func (i inbox) list(call string, pick func(webhook.Inbox) bool) iter.Seq2[webhook.Inbox, error] {
+	return func(yield func(webhook.Inbox, error) bool) {
+		if err := i.w.Fail(call); err != nil {
+			yield(webhook.Inbox{}, err)
+			return
+		}
+		var rows []webhook.Inbox
+		for _, r := range i.w.Rows {
+			if pick(r) {
+				rows = append(rows, r)
+			}
+		}
+		slices.SortFunc(rows, func(a, b webhook.Inbox) int {
+			return 2*b.ReceivedAt.Compare(a.ReceivedAt) + strings.Compare(string(a.ID), string(b.ID))
+		})
+		for _, r := range rows {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+type bodies struct{ w *World }
+
+func (b bodies) Open(_ context.Context, id webhook.BodyID, _ webhook.Tenant, _ webhook.Digest) ([]byte, error) {
+	if err := b.w.Fail("Open"); err != nil {
+		return nil, err
+	}
+	raw, ok := b.w.Bodies[id]
+	if !ok {
+		return nil, operator.ErrNoBody
+	}
+	return raw, nil
+}
+
+type business struct{ w *World }
+
+func (b business) Get(_ context.Context, k webhook.Key) (webhook.Item, bool, error) {
+	item, ok := b.w.Items[k]
+	return item, ok, b.w.Fail("Get")
+}
+
+func (b business) Rows(_ context.Context, partition, prefix string) iter.Seq2[webhook.Item, error] {
+	return func(yield func(webhook.Item, error) bool) {
+		var keys []webhook.Key
+		for k := range b.w.Items {
+			if k.PK == partition && strings.HasPrefix(k.SK, prefix) {
+				keys = append(keys, k)
+			}
+		}
+		slices.SortFunc(keys, func(a, b webhook.Key) int { return strings.Compare(a.SK, b.SK) })
+		for _, k := range keys {
+			if !yield(b.w.Items[k], nil) {
+				return
+			}
+		}
+	}
+}
+
+// door is a front door: it verifies as ours does, remembers what it accepted as
+// rows in the inbox, and answers in the same words.
+type door struct{ w *World }
+
+func (d door) Post(_ context.Context, url string, header map[string]string, body []byte) (int, []byte, error) {
+	if d.w.Answer != nil {
+		return d.w.Answer(url, header, body)
+	}
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	path := strings.Split(strings.TrimPrefix(url, "https://door.test/in/"), "/")
+	e, ok := d.w.Endpoints[webhook.EndpointID(path[len(path)-1])]
+	a, known := d.w.Providers.Lookup(webhook.Provider(path[0]))
+	if len(path) != 2 || !ok || !known {
+		return refused(http.StatusNotFound, "not_found")
+	}
+	version, err := d.verify(a, e, header, body)
+	if err != nil {
+		return refused(http.StatusUnauthorized, "unauthorized")
+	}
+	envelope, err := a.Envelope(header, body)
+	if err != nil {
+		return refused(http.StatusBadRequest, "body_malformed")
+	}
+	id := webhook.DeriveInboxID(e.Scope, a.Name, envelope.EventID)
+	if _, there := d.w.Rows[id]; there {
+		return answer(http.StatusOK, map[string]string{"result": "duplicate", "inbox_id": string(id)})
+	}
+	digest := webhook.DigestOf(body)
+	row := webhook.Inbox{
+		ID: id, Provider: a.Name, Endpoint: e.ID, Tenant: e.Tenant, EventID: envelope.EventID, EventType: envelope.Type,
+		ObjectID: envelope.ObjectID, ObjectVersion: envelope.ObjectVersion, ProviderCreatedAt: envelope.CreatedAt,
+		ReceivedAt: d.w.Clock, BodyID: webhook.DeriveBodyID(e.ID, digest), Digest: digest, MatchedVersion: version,
+		BodyExpiresAt: d.w.Clock.Add(30 * 24 * time.Hour), Status: webhook.Received, NextAttemptAt: d.w.Clock,
+	}
+	d.w.Rows[id], d.w.Bodies[row.BodyID] = row, body
+	return answer(http.StatusOK, map[string]string{"result": "accepted", "inbox_id": string(id)})
+}
+
+func (d door) verify(a *provider.Adapter, e webhook.Endpoint, header map[string]string, body []byte) (webhook.KeyVersion, error) {
+	meta, err := a.Scheme.Metadata(header)
+	if err != nil {
+		return "", err
+	}
+	var keys []signature.Key
+	for _, v := range e.Trusted(d.w.Clock) {
+		secret, err := a.Scheme.DecodeKey(d.w.Secrets[e.Secret][v])
+		if err != nil {
+			return "", err
+		}
+		keys = append(keys, signature.Key{Version: string(v), Secret: secret})
+	}
+	match, err := a.Scheme.Verify(signature.Request{Method: http.MethodPost, Header: header, Body: body}, meta, keys)
+	if err != nil {
+		return "", err
+	}
+	return webhook.KeyVersion(match.Version), a.Scheme.Fresh(meta, d.w.Clock)
+}
+
+func refused(status int, code string) (int, []byte, error) {
+	return answer(status, map[string]string{"error": code})
+}
+
+func answer(status int, v map[string]string) (int, []byte, error) {
+	b, err := json.Marshal(v)
+	return status, b, err
+}

@@ -1,0 +1,89 @@
+package secret
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"dakghar/internal/fault"
+)
+
+// What the store can say besides failing. All are of kind ours, since a
+// provider must get a retryable answer: we could not check its signature.
+var (
+	// ErrNoVersion is a definite no: the store does not have the version, or is
+	// about to delete the secret.
+	ErrNoVersion error = fault.New(fault.Ours, "secret_no_version", nil)
+	// ErrEmpty is a version whose value is empty: nothing can be verified with it.
+	ErrEmpty error = fault.New(fault.Ours, "secret_empty", nil)
+	// ErrThrottled is a look-up that our own bounds did not let through.
+	ErrThrottled error = fault.New(fault.Ours, "secret_lookup_throttled", nil)
+	// ErrNothingNew is a look-up that found a version which the endpoint already
+	// lists as trusted or as retired.
+	ErrNothingNew error = fault.New(fault.Ours, "secret_nothing_new", nil)
+	// ErrOtherSecret is a write whose name or token is taken by another value.
+	ErrOtherSecret error = fault.New(fault.Permanent, "secret_token_or_name_taken", nil)
+)
+
+// storeFault turns an SDK error into ours. Only the operation, the code and the
+// status are kept: the store's own words are not ours to vouch for.
+func storeFault(op string, err error) error {
+	return fault.New(fault.Ours, "secret_"+causeOf(err), summary(op, err))
+}
+
+func causeOf(err error) string {
+	var status int
+	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		status = resp.HTTPStatusCode()
+	}
+	_, answered := errors.AsType[smithy.APIError](err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "timeout"
+	case throttles.IsErrorThrottle(err) == aws.TrueTernary || status == http.StatusTooManyRequests:
+		return "throttled"
+	case status == http.StatusForbidden || codeOf(err) == "AccessDeniedException":
+		return "denied"
+	case status >= http.StatusInternalServerError || codeOf(err) == "InternalServiceError":
+		return "unavailable"
+	case answered:
+		return "refused"
+	}
+	return "unreachable"
+}
+
+var throttles = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
+
+func codeOf(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func summary(op string, err error) error {
+	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, known) {
+			return fmt.Errorf("%s: %w", op, known)
+		}
+	}
+	if code := codeOf(err); code != "" {
+		return fmt.Errorf("%s: %s", op, code)
+	}
+	return fmt.Errorf("%s: no answer", op)
+}
+
+// gone reports a definite no. GetSecretValue answers InvalidRequestException
+// for a secret that is marked for deletion.
+func gone(err error) bool {
+	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
+	_, deleting := errors.AsType[*types.InvalidRequestException](err)
+	return missing || deleting
+}

