@@ -11,11 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/smithy-go"
 
-	"dakghar/internal/awsconfig"
 	"dakghar/internal/operator"
 )
 
@@ -82,7 +82,7 @@ func (t target) find(ctx context.Context, getenv func(string) string) (stack, er
 			}
 		}
 	}
-	cfg, err := awsconfig.Load(ctx, awsconfig.Background())
+	cfg, err := config.LoadDefaultConfig(ctx) // the caller's own profiles, files and single sign-on
 	if err != nil {
 		return stack{}, &operator.Refusal{
 			Code: "aws_configuration", Problem: "your AWS configuration cannot be read", Err: err,

@@ -33,7 +33,7 @@ const recentEvents = 4096
 
 func main() {
 	ctx := context.Background()
-	handler, err := wire(ctx, os.Getenv)
+	handler, err := wire(os.Getenv)
 	if err != nil {
 		slog.Error("ingress cannot start", "error", err)
 		os.Exit(1)
@@ -43,7 +43,7 @@ func main() {
 
 // wire lists the receiver's parts in the order a request meets them. It makes
 // clients and no call.
-func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, error) {
+func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 	env := config.From(getenv)
 	life := config.ReadLife(env)
 	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE")}
@@ -59,7 +59,7 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.HTTP, er
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := awsconfig.Load(ctx, awsconfig.Request())
+	cfg, err := awsconfig.Load(getenv, awsconfig.Request())
 	if err != nil {
 		return nil, err
 	}

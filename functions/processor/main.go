@@ -29,7 +29,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	queue, err := wire(ctx, os.Getenv)
+	queue, err := wire(os.Getenv)
 	if err != nil {
 		slog.Error("processor cannot start", "error", err)
 		os.Exit(1)
@@ -37,7 +37,7 @@ func main() {
 	lambda.StartWithOptions(queue.Handle, lambda.WithContext(ctx))
 }
 
-func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Queue, error) {
+func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 	env := config.From(getenv)
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Business: env.Text("BUSINESS_TABLE")}
@@ -53,7 +53,7 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Queue, e
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := awsconfig.Load(ctx, awsconfig.Background())
+	cfg, err := awsconfig.Load(getenv, awsconfig.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ const (
 
 func main() {
 	ctx := context.Background()
-	schedule, err := wire(ctx, os.Getenv)
+	schedule, err := wire(os.Getenv)
 	if err != nil {
 		slog.Error("reconciler cannot start", "error", err)
 		os.Exit(1)
@@ -40,7 +40,7 @@ func main() {
 	lambda.StartWithOptions(schedule.Handle, lambda.WithContext(ctx))
 }
 
-func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Schedule, error) {
+func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 	env := config.From(getenv)
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{
@@ -50,7 +50,7 @@ func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Schedule
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	cfg, err := awsconfig.Load(ctx, awsconfig.Background())
+	cfg, err := awsconfig.Load(getenv, awsconfig.Background())
 	if err != nil {
 		return nil, err
 	}

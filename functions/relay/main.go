@@ -24,7 +24,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	stream, err := wire(ctx, os.Getenv)
+	stream, err := wire(os.Getenv)
 	if err != nil {
 		slog.Error("relay cannot start", "error", err)
 		os.Exit(1)
@@ -32,13 +32,13 @@ func main() {
 	lambda.StartWithOptions(stream.Handle, lambda.WithContext(ctx))
 }
 
-func wire(ctx context.Context, getenv func(string) string) (*lambdaedge.Stream, error) {
+func wire(getenv func(string) string) (*lambdaedge.Stream, error) {
 	env := config.From(getenv)
 	outbox, url := env.Text("OUTBOX_TABLE"), env.Text("EVENT_QUEUE_URL")
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
-	cfg, err := awsconfig.Load(ctx, awsconfig.Background())
+	cfg, err := awsconfig.Load(getenv, awsconfig.Background())
 	if err != nil {
 		return nil, err
 	}

@@ -303,7 +303,7 @@ func (w *world) Decrypt(ctx context.Context, in *kms.DecryptInput, _ ...func(*km
 
 // config returns a store's parts on this world, as one process has them.
 func (w *world) config() body.Config {
-	return body.Config{Dynamo: w, S3: w, KMS: w, Table: "Body", Bucket: "bodies", KeyID: kmsKey}
+	return body.Config{Dynamo: w, S3: w, KMS: w, Table: "Body", Bucket: "bodies", KeyID: kmsKey, Now: time.Now}
 }
 
 func (w *world) store() *body.Store { return body.New(w.config()) }

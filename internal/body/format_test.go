@@ -41,7 +41,7 @@ func binaryOf(v types.AttributeValue) []byte { return v.(*types.AttributeValueMe
 func additional(p webhook.Body, keyID string) []byte {
 	data := []byte{1}
 	for _, part := range []string{string(p.ID), keyID} {
-		data = append(binary.BigEndian.AppendUint32(data, uint32(len(part))), part...)
+		data = append(binary.BigEndian.AppendUint64(data, uint64(len(part))), part...)
 	}
 	return data
 }

@@ -42,14 +42,6 @@ type packer struct {
 // packedBytesKept bounds the buffers that stay pooled; a rare large body's goes.
 const packedBytesKept = 128 << 10
 
-func newCodec(random io.Reader) *codec {
-	return &codec{
-		rand:     random,
-		packers:  sync.Pool{New: func() any { return &packer{encoder: newEncoder()} }},
-		decoders: sync.Pool{New: func() any { return newDecoder() }},
-	}
-}
-
 // newEncoder has no checksum: the seal and the digest are stronger.
 func newEncoder() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
@@ -70,7 +62,10 @@ func newDecoder() *zstd.Decoder {
 
 // seal returns version byte, nonce, and the compressed raw bytes sealed under the key.
 func (c *codec) seal(aead cipher.AEAD, id webhook.BodyID, keyID string, raw []byte) ([]byte, error) {
-	p := c.packers.Get().(*packer)
+	p, pooled := c.packers.Get().(*packer)
+	if !pooled {
+		p = &packer{encoder: newEncoder()}
+	}
 	defer c.packers.Put(p)
 	packed := p.encoder.EncodeAll(raw, p.buffer[:0])
 	if p.buffer = packed; cap(packed) > packedBytesKept {
@@ -94,7 +89,10 @@ func (c *codec) open(aead cipher.AEAD, id webhook.BodyID, keyID string, sealed [
 	if err != nil {
 		return nil, ErrCorrupt
 	}
-	d := c.decoders.Get().(*zstd.Decoder)
+	d, pooled := c.decoders.Get().(*zstd.Decoder)
+	if !pooled {
+		d = newDecoder()
+	}
 	defer c.decoders.Put(d)
 	raw, err := d.DecodeAll(packed, nil)
 	if err != nil || len(raw) > RawBytesMax {
@@ -106,10 +104,10 @@ func (c *codec) open(aead cipher.AEAD, id webhook.BodyID, keyID string, sealed [
 // additional returns the additional data: version, and the ids with their
 // lengths, so that no two pairs of ids read the same.
 func additional(id webhook.BodyID, keyID string) []byte {
-	data := make([]byte, 0, 1+8+len(id)+len(keyID))
+	data := make([]byte, 0, 1+16+len(id)+len(keyID))
 	data = append(data, sealVersion)
-	data = binary.BigEndian.AppendUint32(data, uint32(len(id)))
+	data = binary.BigEndian.AppendUint64(data, uint64(len(id)))
 	data = append(data, id...)
-	data = binary.BigEndian.AppendUint32(data, uint32(len(keyID)))
+	data = binary.BigEndian.AppendUint64(data, uint64(len(keyID)))
 	return append(data, keyID...)
 }

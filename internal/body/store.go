@@ -59,7 +59,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //nolint:forbidigo // the default of the argument
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Reader
@@ -110,7 +110,7 @@ func New(cfg Config) *Store {
 	s.rows = rows{db: s.cfg.Dynamo, table: s.cfg.Table}
 	s.objects = objects{client: s.cfg.S3, bucket: s.cfg.Bucket, newID: s.cfg.NewID}
 	s.ring = newRing(&s.cfg, s.rows)
-	s.codec = newCodec(s.cfg.Rand)
+	s.codec = &codec{rand: s.cfg.Rand}
 	return s
 }
 

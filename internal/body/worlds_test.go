@@ -19,6 +19,7 @@ import (
 	"dakghar/internal/body"
 	devdynamodb "dakghar/internal/devstack/dynamodb"
 	devkms "dakghar/internal/devstack/kms"
+	devs3 "dakghar/internal/devstack/s3"
 )
 
 var ctx = context.Background()
@@ -31,8 +32,8 @@ type services struct {
 	objectCount func(t *testing.T) int
 }
 
-// forEachWorld runs a suite on the fakes; on the embedded table and key service
-// through the SDK; and, where the environment names them, on DynamoDB Local
+// forEachWorld runs a suite on the fakes; on the embedded services through the
+// SDK; and, where the environment names them, on DynamoDB Local
 // (DYNAMODB_LOCAL_URL) and on moto's KMS and S3 (MOTO_URL).
 func forEachWorld(t *testing.T, suite func(*testing.T, services)) {
 	run := func(name string, set func(t *testing.T, cfg *body.Config)) {
@@ -51,6 +52,7 @@ func forEachWorld(t *testing.T, suite func(*testing.T, services)) {
 	run("embedded", func(t *testing.T, cfg *body.Config) {
 		cfg.Dynamo, cfg.Table = table(t, serve(t, httptest.NewServer(devdynamodb.New(devdynamodb.Config{}))))
 		cfg.KMS, cfg.KeyID = key(t, serve(t, httptest.NewServer(devkms.New(devkms.Config{}))))
+		cfg.S3, cfg.Bucket = bucket(t, serve(t, httptest.NewServer(devs3.New(devs3.Config{}))))
 	})
 	run("DynamoDB Local", func(t *testing.T, cfg *body.Config) { cfg.Dynamo, cfg.Table = table(t, named(t, "DYNAMODB_LOCAL_URL")) })
 	run("moto", func(t *testing.T, cfg *body.Config) {

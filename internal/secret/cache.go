@@ -3,7 +3,6 @@ package secret
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -42,7 +41,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Now == nil {
-		c.Now = time.Now
+		c.Now = time.Now //nolint:forbidigo // the default of the argument
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Reader
@@ -170,10 +169,8 @@ func (c *Cache) start(ctx context.Context, k key) <-chan singleflight.Result {
 func (c *Cache) await(ctx context.Context, call <-chan singleflight.Result) (Value, error) {
 	select {
 	case r := <-call:
-		if r.Err != nil {
-			return Value{}, r.Err
-		}
-		return r.Val.(Value), nil
+		value, _ := r.Val.(Value)
+		return value, r.Err
 	case <-ctx.Done():
 		return Value{}, storeFault("GetSecretValue", ctx.Err())
 	}
@@ -244,7 +241,7 @@ func (c *Cache) failed(k key, err error) {
 	defer c.mu.Unlock()
 	e := c.entry(k, now)
 	longest := retrySilentMax
-	if errors.Is(err, ErrNoVersion) || errors.Is(err, ErrEmpty) {
+	if definite(err) {
 		e.sealed, e.servedAge = nil, 0
 		longest = retryAbsentMax
 	}

@@ -54,7 +54,7 @@ func TestAgesWhileTheStoreIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		ask := func() read { v, err := c.Secret(t.Context(), e, "v1"); synctest.Wait(); return got(v, err) }
 
@@ -87,7 +87,7 @@ func TestAUsedVersionStaysConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		for range 24 * 60 {
 			if v, err := c.Secret(t.Context(), e, "v1"); err != nil || string(v.Bytes()) != "one" {
@@ -109,7 +109,7 @@ func TestAVersionThatTheStoreLostIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		ask := func() read { v, err := c.Secret(t.Context(), e, "v1"); synctest.Wait(); return got(v, err) }
 		ask()
@@ -136,8 +136,15 @@ func TestSingleFlight(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
 		release := make(chan struct{})
-		f.before = func(context.Context, string, string) error { <-release; return nil }
-		c := secret.New(secret.Config{Client: f})
+		f.before = func(ctx context.Context, _, _ string) error {
+			select {
+			case <-release:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 
 		impatient, cancel := context.WithCancel(t.Context())
@@ -174,7 +181,7 @@ func TestAStalledCallBlocksNobodyElse(t *testing.T) {
 			}
 			return nil
 		}
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		begun := time.Now()
 		waiting := make(chan read, 1)
 		go func() { waiting <- got(c.Secret(t.Context(), endpoint("pay", "v1"), "v1")) }()
@@ -193,7 +200,7 @@ func TestConfirmationIsInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		_, _ = c.Secret(t.Context(), e, "v1")
 		f.before = stalled
@@ -219,7 +226,7 @@ func TestUnknownVersionsNeverFloodTheStore(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
 		f.set("stack/endpoint/other", "v1", "other")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		for i := range 10_000 {
 			v, err := c.Secret(t.Context(), e, webhook.KeyVersion(fmt.Sprint("no-", i)))
@@ -234,10 +241,43 @@ func TestUnknownVersionsNeverFloodTheStore(t *testing.T) {
 	})
 }
 
+// The allowance is for misses: any number of versions that exist can be read at once.
+func TestVersionsThatExistCostNoAllowance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
+		for i := range 100 {
+			v := fmt.Sprint("v", i)
+			f.set(name, v, "value of "+v)
+			check(t, v, got(c.Secret(t.Context(), endpoint("pay"), webhook.KeyVersion(v))), read{Value: "value of " + v})
+		}
+	})
+}
+
+// Proves M2: the age that is measured is of values in use.
+func TestOldestIsTheAgeAtWhichAValueWasServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.set(name, "v1", "one")
+		f.set("stack/endpoint/idle", "v1", "idle")
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
+		use := func(endpointName string) { _, _ = c.Secret(t.Context(), endpoint(endpointName), "v1"); synctest.Wait() }
+		check(t, "of nothing", c.Oldest(), time.Duration(0))
+		use("pay")
+		use("idle")
+		time.Sleep(4 * time.Minute)
+		use("pay")
+		check(t, "one used at four minutes, one idle since", c.Oldest(), 4*time.Minute)
+		time.Sleep(20 * time.Minute)
+		use("pay")
+		check(t, "both young or idle", c.Oldest(), time.Duration(0))
+	})
+}
+
 func TestTheCacheIsBoundedAndForgetsTheLeastUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		c := secret.New(secret.Config{Client: f, EntriesMax: 10})
+		c := secret.New(secret.Config{Now: time.Now, Client: f, EntriesMax: 10})
 		ask := func(i int) {
 			n := fmt.Sprint("e", i)
 			if v, err := c.Secret(t.Context(), endpoint(n), "v1"); err != nil || string(v.Bytes()) != n {
@@ -279,7 +319,7 @@ func TestWhatTheStoreMayAnswer(t *testing.T) {
 		{name: "no answer", err: errors.New("dial tcp: refused"), want: read{Code: "secret_unreachable", Kind: fault.Ours}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := secret.New(secret.Config{Client: getter(func() (*secretsmanager.GetSecretValueOutput, error) { return tt.out, tt.err })})
+			c := secret.New(secret.Config{Now: time.Now, Client: getter(func() (*secretsmanager.GetSecretValueOutput, error) { return tt.out, tt.err })})
 			check(t, "Secret", got(c.Secret(t.Context(), endpoint("pay"), "v1")), tt.want)
 		})
 	}

@@ -2,21 +2,25 @@ package secret_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	awssecrets "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"dakghar/internal/devstack/secretsmanager"
 	"dakghar/internal/secret"
 )
 
-// clients are what the store's suite runs against: the fake, and moto emptied, where
-// MOTO_URL names one.
+// clients are what the store's suite runs against: the fake, the embedded
+// service through the SDK, and moto, emptied, where MOTO_URL names one.
 func clients(t *testing.T) map[string]secret.Client {
 	t.Helper()
-	all := map[string]secret.Client{"fake": newFake()}
+	server := httptest.NewServer(secretsmanager.New(secretsmanager.Config{}))
+	t.Cleanup(server.Close)
+	all := map[string]secret.Client{"fake": newFake(), "embedded": sdk(server.URL)}
 	if url := os.Getenv("MOTO_URL"); url != "" {
 		emptied, err := http.Post(url+"/moto-api/reset", "", nil)
 		if err != nil {
@@ -30,8 +34,8 @@ func clients(t *testing.T) map[string]secret.Client {
 	return all
 }
 
-func sdk(url string) *secretsmanager.Client {
-	return secretsmanager.New(secretsmanager.Options{
+func sdk(url string) *awssecrets.Client {
+	return awssecrets.New(awssecrets.Options{
 		BaseEndpoint: aws.String(url), Region: "us-east-1",
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})

@@ -43,7 +43,11 @@ func (c *Cache) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVer
 		}
 		return version, value, nil
 	}
-	return c.lookUp(ctx, e)
+	found, foundValue, err := c.lookUp(ctx, e)
+	if err != nil && !definite(err) && !value.Empty() {
+		return version, value, nil // silence says nothing against what was found before
+	}
+	return found, foundValue, err
 }
 
 func (c *Cache) lookUp(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, Value, error) {
@@ -55,6 +59,9 @@ func (c *Cache) lookUp(ctx context.Context, e webhook.Endpoint) (webhook.KeyVers
 	}
 	if err != nil {
 		c.Fruitless()
+		if definite(err) {
+			c.forget(e.Secret)
+		}
 		return version, value, err
 	}
 	c.confirmed(key{secret: e.Secret, version: version}, value)
@@ -111,6 +118,13 @@ func (c *Cache) remember(secret string, v webhook.KeyVersion) {
 		makeRoom(c.candidates, c.cfg.EntriesMax, func(o candidate) time.Time { return o.at })
 	}
 	c.candidates[secret] = candidate{version: v, at: now}
+}
+
+// forget drops what an earlier look-up found: the store has another current version now.
+func (c *Cache) forget(secret string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.candidates, secret)
 }
 
 func (c *Cache) takePace() bool {

@@ -34,7 +34,7 @@ func TestANewCurrentVersionIsFoundAndRemembered(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
 		f.set(name, "v2", "two")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		two := looked{Version: "v2", Read: read{Value: "two"}}
 		for range 9_000 {
@@ -51,13 +51,53 @@ func TestANewCurrentVersionIsFoundAndRemembered(t *testing.T) {
 	})
 }
 
+// Proves S5, V11: a version that was found serves while the store is down, to its hard age.
+func TestAFoundVersionServesToItsHardAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.set(name, "v2", "two")
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
+		e := endpoint("pay", "v1")
+		two := looked{Version: "v2", Read: read{Value: "two"}}
+		check(t, "found", current(t, c, e), two)
+		f.before = down
+		time.Sleep(time.Hour - time.Second)
+		check(t, "when the look-up fails", current(t, c, e), two)
+		check(t, "until the next one", current(t, c, e), two)
+		time.Sleep(time.Second)
+		check(t, "at the hard age", current(t, c, e), throttled)
+	})
+}
+
+// A version that the store no longer calls current is not offered from memory.
+func TestAFoundVersionThatWasTakenBackIsForgotten(t *testing.T) {
+	for what, change := range map[string]func(f *fake){
+		"the listed one is current again": func(f *fake) { f.set(name, "v1", "one") },
+		"the secret is gone":              func(f *fake) { delete(f.secrets, name) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.set(name, "v2", "two")
+				c := secret.New(secret.Config{Now: time.Now, Client: f})
+				e := endpoint("pay", "v1")
+				check(t, "found", current(t, c, e), looked{Version: "v2", Read: read{Value: "two"}})
+				change(f)
+				time.Sleep(10 * time.Second)
+				check(t, "looked up again", current(t, c, e).Read.Value, "")
+				check(t, "afterwards", current(t, c, e), throttled)
+			})
+		})
+	}
+}
+
 // A retired version must never be trusted again, whatever the store calls current. Proves S4.
 func TestARetiredCurrentVersionHasNoValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.set(name, "v1", "one")
 		f.set(name, "v2", "leaked")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		e := endpoint("pay", "v1")
 		check(t, "before", current(t, c, e), looked{Version: "v2", Read: read{Value: "leaked"}})
 		e.Retired = []webhook.KeyVersion{"v2"}
@@ -87,7 +127,7 @@ func TestForgedSignaturesNeverFloodTheStore(t *testing.T) {
 					f.set(endpoints[i].Secret, "v1", "one")
 				}
 				tt.setUp(f)
-				c := secret.New(secret.Config{Client: f})
+				c := secret.New(secret.Config{Now: time.Now, Client: f})
 				begun := time.Now()
 				for i := 0; time.Since(begun) < 10*time.Minute; i++ {
 					if _, v, err := c.Current(t.Context(), endpoints[i%len(endpoints)]); err == nil {
@@ -109,7 +149,7 @@ func TestTheLookUpPace(t *testing.T) {
 		other := endpoint("other", "v1")
 		f.set(other.Secret, "v1", "x")
 		f.set(other.Secret, "v2", "new")
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		nothing := looked{Version: "v1", Read: read{Code: "secret_nothing_new", Kind: fault.Ours}}
 
 		check(t, "the first", current(t, c, endpoint("pay", "v1")), nothing)
@@ -129,7 +169,7 @@ func TestALookUpInFlightBlocksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.before = stalled
-		c := secret.New(secret.Config{Client: f})
+		c := secret.New(secret.Config{Now: time.Now, Client: f})
 		begun := time.Now()
 		done := make(chan looked, 1)
 		go func() { done <- current(t, c, endpoint("pay", "v1")) }()

@@ -80,6 +80,11 @@ func summary(op string, err error) error {
 	return fmt.Errorf("%s: no answer", op)
 }
 
+// definite reports an answer of the store, as opposed to its silence.
+func definite(err error) bool {
+	return errors.Is(err, ErrNoVersion) || errors.Is(err, ErrEmpty) || errors.Is(err, ErrNothingNew)
+}
+
 // gone reports a definite no. GetSecretValue answers InvalidRequestException
 // for a secret that is marked for deletion.
 func gone(err error) bool {

@@ -23,10 +23,12 @@ const (
 	stagePrevious = "AWSPREVIOUS"
 	// labelPrefix begins the label that keeps a version alive.
 	labelPrefix = "dk-"
-	// TokenBytesMin and TokenBytesMax are what Secrets Manager asks of a client
-	// request token, which becomes the version id.
-	TokenBytesMin = 32
-	TokenBytesMax = 64
+)
+
+// What Secrets Manager asks of a client request token, which becomes the version id.
+const (
+	TokenBytesMin = 32 // the shortest token
+	TokenBytesMax = 64 // the longest token
 )
 
 // Client is the part of Secrets Manager that an operator's commands need.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"dakghar/internal/fault"
 	"dakghar/internal/secret"
@@ -57,7 +58,7 @@ func TestRotationKeepsEveryKey(t *testing.T) {
 			check(t, "versions", describe(t, s, e), asTold(where, []secret.Version{
 				{ID: tokenA, Kept: true}, {ID: tokenB, Kept: true, Previous: true}, {ID: tokenC, Kept: true, Current: true},
 			}))
-			c := secret.New(secret.Config{Client: client})
+			c := secret.New(secret.Config{Now: time.Now, Client: client})
 			for version, want := range map[webhook.KeyVersion]string{tokenA: "one", tokenB: "two", tokenC: "\xff\x00"} {
 				check(t, "value of "+string(version), got(c.Secret(t.Context(), e, version)), read{Value: want})
 			}
@@ -170,7 +171,7 @@ func TestErrorsCarryNoSecret(t *testing.T) {
 	s := secret.NewStore(f, "")
 	_, created := s.Create(t.Context(), endpoint("pay"), value(canary), tokenA)
 	_, put := s.Put(t.Context(), endpoint("pay"), value(canary), tokenA)
-	_, read := secret.New(secret.Config{Client: f}).Secret(t.Context(), endpoint("pay"), tokenA)
+	_, read := secret.New(secret.Config{Now: time.Now, Client: f}).Secret(t.Context(), endpoint("pay"), tokenA)
 	for _, err := range []error{created, put, read} {
 		if err == nil || strings.Contains(fmt.Sprintf("%+v %#v %v", err, err, errors.Unwrap(err)), canary) {
 			t.Errorf("the error is %v", err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -20,7 +21,7 @@ const canary = "whsec_c2VjcmV0LWNhbmFyeQ"
 // Proves S3, M4: nothing that holds a secret prints it.
 func TestEverythingPrintsRedacted(t *testing.T) {
 	v := NewValue([]byte(canary))
-	c := New(Config{Client: answers(canary)})
+	c := New(Config{Now: time.Now, Client: answers(canary)})
 	if _, err := c.Secret(context.Background(), webhook.Endpoint{Secret: "s"}, "v1"); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestEverythingPrintsRedacted(t *testing.T) {
 
 // Proves S5: what rests in the cache is sealed, and bound to its place.
 func TestValuesRestSealed(t *testing.T) {
-	c := New(Config{Client: answers(canary)})
+	c := New(Config{Now: time.Now, Client: answers(canary)})
 	k := key{secret: "s", version: "v1"}
 	if _, err := c.Secret(context.Background(), webhook.Endpoint{Secret: "s"}, "v1"); err != nil {
 		t.Fatal(err)
@@ -77,6 +78,31 @@ func TestValuesRestSealed(t *testing.T) {
 		}
 	}()
 	c.vault.open(key{secret: "s", version: "v2"}, sealed)
+}
+
+// Who looked before a call ended, and joins after it, needs no call of his own.
+func TestALateJoinerMakesNoCall(t *testing.T) {
+	calls := 0
+	c := New(Config{Now: time.Now, Client: counting{answers(canary), &calls}})
+	k := key{secret: "s", version: "v1"}
+	for range 2 {
+		if v, err := c.fetch(context.Background(), k); err != nil || string(v.Bytes()) != canary {
+			t.Fatalf("fetch: %v, %v", v, err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("%d calls, want 1", calls)
+	}
+}
+
+type counting struct {
+	Getter
+	calls *int
+}
+
+func (c counting) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, opts ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error) {
+	*c.calls++
+	return c.Getter.GetSecretValue(ctx, in, opts...)
 }
 
 func TestAValueIsACopy(t *testing.T) {

@@ -184,9 +184,14 @@ var kmsChecks = []struct {
 	}},
 	{"contexts whose texts run together the same are not the same", func(t testing.TB, c *client) {
 		k := c.create()
-		data := c.dataKey(k.KeyId, map[string]string{"ab": "c", "d": "ef"})
-		_, err := c.open(data.CiphertextBlob, map[string]string{"a": "bc", "de": "f"})
-		c.mustRefuse(err, "InvalidCiphertextException")
+		for _, pair := range [][2]map[string]string{
+			{{"ab": "c", "d": "ef"}, {"a": "bc", "de": "f"}},
+			{{"a": "b", "c": "d"}, {"a": "b\x00\x00\x00\x00c\x00\x00\x00\x00d"}},
+		} {
+			data := c.dataKey(k.KeyId, pair[0])
+			_, err := c.open(data.CiphertextBlob, pair[1])
+			c.mustRefuse(err, "InvalidCiphertextException")
+		}
 	}},
 	{"a ciphertext that was changed, cut or made up is refused", func(t testing.TB, c *client) {
 		k := c.create()

@@ -33,10 +33,11 @@ func TestMoto(t *testing.T) { wiretest.Moto(t, checks(), motoDiffers) }
 
 // motoDiffers lists what moto 5.2.1 answers differently, and why we do not follow it.
 var motoDiffers = map[string]string{
-	"encryption that cannot be is refused":                     "encryption is not checked",
-	"a wrong checksum is refused and stores nothing":           "checksums are not compared",
-	"a bucket name that cannot be is refused":                  "capitals and underscores are accepted",
-	"what the local stack does not do is refused, not ignored": "moto has all calls",
+	"encryption that cannot be is refused":                          "encryption is not checked",
+	"a wrong checksum is refused and stores nothing":                "checksums are not compared",
+	"a checksum comes back with the whole object, also from a copy": "a copy loses the checksum",
+	"a bucket name that cannot be is refused":                       "capitals and underscores are accepted",
+	"what the local stack does not do is refused, not ignored":      "moto has all calls",
 }
 
 func checks() []wiretest.Check {
@@ -64,9 +65,12 @@ func newClient(t testing.TB, e wiretest.Endpoint) *client {
 		Region:       "us-east-1",
 		BaseEndpoint: aws.String(e.URL),
 		UsePathStyle: true,
-		HTTPClient:   e.Client,
-		Credentials:  credentials.NewStaticCredentialsProvider("local", "local", ""),
-		Retryer:      aws.NopRetryer{},
+		// As the SDK's loaded configuration has it.
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+		HTTPClient:                 e.Client,
+		Credentials:                credentials.NewStaticCredentialsProvider("local", "local", ""),
+		Retryer:                    aws.NopRetryer{},
 	})}
 }
 
@@ -173,6 +177,16 @@ var s3Checks = []struct {
 		c.put("", nil)
 		if got := c.get(); got.Text != "" || got.Length != 0 {
 			t.Errorf("got %d bytes", got.Length)
+		}
+	}},
+	{"a checksum comes back with the whole object, also from a copy", func(t testing.TB, c *client) {
+		c.put("hello", nil)
+		_, err := c.onto(sdk.CopyObjectInput{MetadataDirective: types.MetadataDirectiveReplace})
+		c.must(err)
+		out, err := c.GetObject(c.ctx, &sdk.GetObjectInput{Bucket: bucket, Key: aws.String(key)})
+		c.must(err)
+		if got := c.read(out.Body); got != "hello" || aws.ToString(out.ChecksumCRC32) != "NhCmhg==" {
+			t.Errorf("got %q with %v", got, aws.ToString(out.ChecksumCRC32))
 		}
 	}},
 	{"a range gives a part", func(t testing.TB, c *client) {
@@ -386,12 +400,12 @@ var s3Checks = []struct {
 func TestBucketsAreMadeInTheServersRegionOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, wiretest.Serve(t, s3.New(s3.Config{Region: "eu-west-1"})))
-		make := func(name string, region types.BucketLocationConstraint) error {
+		create := func(name string, region types.BucketLocationConstraint) error {
 			_, err := c.CreateBucket(c.ctx, &sdk.CreateBucketInput{Bucket: &name, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: region}})
 			return err
 		}
-		c.must(make("here", "eu-west-1"))
-		c.mustRefuse(make("there", "eu-north-1"), "IllegalLocationConstraintException")
+		c.must(create("here", "eu-west-1"))
+		c.mustRefuse(create("there", "eu-north-1"), "IllegalLocationConstraintException")
 	})
 }
 

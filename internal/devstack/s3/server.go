@@ -17,6 +17,7 @@ package s3
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -225,11 +226,11 @@ const (
 // writeError answers as S3 does: XML, or nothing but the status to HEAD.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	code, message := gofakes3.ErrInternal, err.Error()
-	if known, ok := err.(gofakes3.Error); ok {
+	if known := gofakes3.Error(nil); errors.As(err, &known) {
 		code = known.ErrorCode()
 	}
-	if e, ok := err.(*gofakes3.ErrorResponse); ok {
-		message = e.Message
+	if known := (*gofakes3.ErrorResponse)(nil); errors.As(err, &known) {
+		message = known.Message
 	}
 	status := code.Status()
 	if code == illegalLocation || code == invalidRequest {

@@ -119,8 +119,8 @@ func invalidParameter(format string, args ...any) error {
 	return refuse("InvalidParameterException", format, args...)
 }
 
-func invalidRequest(format string, args ...any) error {
-	return refuse("InvalidRequestException", format, args...)
+func invalidRequest(message string) error {
+	return &awsjson.Error{Code: "InvalidRequestException", Message: message}
 }
 
 func notFound(format string, args ...any) error {
