@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -56,7 +57,7 @@ func Load(getenv func(string) string, l Limits) (aws.Config, error) {
 	cfg := aws.Config{
 		Region:        region,
 		Credentials:   credentials.NewStaticCredentialsProvider(id, key, getenv("AWS_SESSION_TOKEN")),
-		HTTPClient:    client(l),
+		HTTPClient:    wholeAnswers{client(l)},
 		Retryer:       func() aws.Retryer { return retryer(l) },
 		ConfigSources: []any{endpoints{getenv}},
 		APIOptions:    hooks(),
@@ -72,6 +73,20 @@ func client(l Limits) *awshttp.BuildableClient {
 		WithTimeout(l.PerAttempt).
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = min(connectMax, l.PerAttempt) }).
 		WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = connectionsPerHost })
+}
+
+// wholeAnswers hides from net/http that the SDK's request body can write itself
+// out. The SDK closes that body when the answer's headers arrive; its own writer
+// then reports an end that net/http takes for a failure, and the connection is
+// cut while the rest of the answer is read. Seen with smithy-go 1.28.9 on
+// answers over 4 KiB: "use of closed network connection" on HTTP 200.
+type wholeAnswers struct{ client aws.HTTPClient }
+
+func (w wholeAnswers) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		r.Body = struct{ io.ReadCloser }{r.Body}
+	}
+	return w.client.Do(r)
 }
 
 func retryer(l Limits) aws.Retryer {

@@ -173,6 +173,29 @@ func TestTheRowsAsStored(t *testing.T) {
 	})
 }
 
+// A JSON event of 10 KiB rests in three write units: DynamoDB counts names and
+// values, a number as half its digits and one, in steps of 1,024 bytes.
+func TestATypicalBodyCostsThreeWriteUnits(t *testing.T) {
+	w := newWorld()
+	p := request("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaa", sample(10<<10))
+	put(t, w.store(), p)
+	size := 0
+	for name, v := range w.items[string(p.ID)] {
+		size += len(name)
+		switch v := v.(type) {
+		case *types.AttributeValueMemberB:
+			size += len(v.Value)
+		case *types.AttributeValueMemberS:
+			size += len(v.Value)
+		case *types.AttributeValueMemberN:
+			size += len(v.Value)/2 + 1
+		}
+	}
+	if units := (size + 1023) / 1024; units > 3 {
+		t.Errorf("%d bytes are %d write units", size, units)
+	}
+}
+
 // Proves A3: the same bytes again write nothing, and say who came first.
 func TestTheSameBytesAgain(t *testing.T) {
 	forEachWorld(t, func(t *testing.T, w services) {

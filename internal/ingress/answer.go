@@ -39,7 +39,8 @@ func refuseSignature(err error) *refusal {
 	if r, ok := errors.AsType[*signature.Refusal](err); ok {
 		return &refusal{http.StatusUnauthorized, unauthorized, "signature_" + string(r.Cause), nil}
 	}
-	return &refusal{http.StatusUnauthorized, unauthorized, "signature_invalid", err}
+	// Not the sender's fault: a key of ours cannot be used.
+	return unavailable("keys_unusable", err)
 }
 
 func refuseBody(err error) *refusal {

@@ -35,9 +35,12 @@ func (e *expressions) check() *apiError {
 		case len(e.names) == 0:
 			return invalid("ExpressionAttributeNames must not be empty")
 		}
-		for key := range e.names {
-			if !isPlaceholder('#', key) {
+		for key, name := range e.names {
+			switch {
+			case !isPlaceholder('#', key):
 				return invalid("ExpressionAttributeNames contains invalid key: Syntax error; key: %q", key)
+			case name == "":
+				return invalid("ExpressionAttributeNames contains invalid value: Empty attribute name for key %s", key)
 			}
 		}
 	}
@@ -100,29 +103,33 @@ func (e *expressions) any() bool {
 	return e.condition.given || e.update.given || e.filter.given || e.keyCondition.given || e.projection.given
 }
 
-// read takes a member if it is one of these; which members a call has is checked
-// by the call, through allowed.
+// read takes a member if it is one of these; a call names those it has.
 func (e *expressions) read(r *reader, name string) bool {
-	target := map[string]*source{
-		"ConditionExpression":    &e.condition,
-		"UpdateExpression":       &e.update,
-		"FilterExpression":       &e.filter,
-		"KeyConditionExpression": &e.keyCondition,
-		"ProjectionExpression":   &e.projection,
-	}[name]
-	switch {
-	case target != nil:
-		if !r.absent() {
-			*target = source{r.text(), true}
-		}
-	case name == "ExpressionAttributeNames":
+	switch name {
+	case "ConditionExpression":
+		e.condition.read(r)
+	case "UpdateExpression":
+		e.update.read(r)
+	case "FilterExpression":
+		e.filter.read(r)
+	case "KeyConditionExpression":
+		e.keyCondition.read(r)
+	case "ProjectionExpression":
+		e.projection.read(r)
+	case "ExpressionAttributeNames":
 		e.readNames(r)
-	case name == "ExpressionAttributeValues":
+	case "ExpressionAttributeValues":
 		e.readValues(r)
 	default:
 		return false
 	}
 	return true
+}
+
+func (s *source) read(r *reader) {
+	if !r.absent() {
+		*s = source{r.text(), true}
+	}
 }
 
 func (e *expressions) readNames(r *reader) {

@@ -361,3 +361,37 @@ func TestAnAnswerLargerThanOneReadArrivesWhole(t *testing.T) {
 	want(t, strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10), answer.Header.Get("X-Amz-Crc32"))
 	want(t, int64(len(body)), answer.ContentLength)
 }
+
+// FuzzRequest looks for request bodies that make the server panic, answer with
+// something that is not JSON, or lose the checksum.
+func FuzzRequest(f *testing.F) {
+	operations := []string{"PutItem", "UpdateItem", "GetItem", "Query", "Scan", "TransactWriteItems", "BatchWriteItem", "BatchGetItem", "CreateTable", "UpdateTimeToLive"}
+	for i, body := range []string{
+		`{"TableName":"things","Item":{"pk":{"S":"a"},"v":{"M":{"x":{"L":[{"N":"1"},{"BS":["AA=="]}]}}}},"ConditionExpression":"attribute_not_exists(pk)"}`,
+		`{"TableName":"things","Key":{"pk":{"S":"a"}},"UpdateExpression":"SET #v = :v","ExpressionAttributeNames":{"#v":"v"},"ExpressionAttributeValues":{":v":{"NULL":true}}}`,
+		`{"TableName":"things","Key":{"pk":{"S":"\u00e9\ud83d\ude00"}},"ProjectionExpression":"v.x[0]"}`,
+		`{"TableName":"things","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}},"ExclusiveStartKey":{"pk":{"S":"a"}},"Limit":1}`,
+		`{"TableName":"things","Segment":1,"TotalSegments":2,"Select":"COUNT"}`,
+		`{"TransactItems":[{"Put":{"TableName":"things","Item":{"pk":{"S":"a"}}}},{"ConditionCheck":{"TableName":"things","Key":{"pk":{"S":"b"}},"ConditionExpression":"v = :v","ExpressionAttributeValues":{":v":{"B":""}}}}],"ClientRequestToken":"t"}`,
+		`{"RequestItems":{"things":[{"PutRequest":{"Item":{"pk":{"S":"a"}}}},{"DeleteRequest":{"Key":{"pk":{"S":"b"}}}}]}}`,
+		`{"RequestItems":{"things":{"Keys":[{"pk":{"S":"a"}}],"ConsistentRead":true}}}`,
+		`{"TableName":"other","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}`,
+		`{"TableName":"things","TimeToLiveSpecification":{"AttributeName":"x","Enabled":true}}`,
+	} {
+		f.Add(i, body)
+	}
+	f.Fuzz(func(t *testing.T, which int, body string) {
+		server := dynamodb.New(dynamodb.Config{})
+		status, answer, _ := post(t, server, "CreateTable", `{"TableName":"things","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}`)
+		if status != http.StatusOK {
+			t.Fatal(answer)
+		}
+		status, answer, header := post(t, server, operations[uint(which)%uint(len(operations))], body)
+		if status != http.StatusOK && status != http.StatusBadRequest {
+			t.Fatalf("%d %s", status, answer)
+		}
+		if !json.Valid([]byte(answer)) || header.Get("X-Amz-Crc32") != strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(answer))), 10) {
+			t.Fatalf("%q", answer)
+		}
+	})
+}
