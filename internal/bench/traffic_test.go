@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"dakghar/internal/provider"
+	"dakghar/internal/provider/all"
+	"dakghar/internal/signature"
+	"dakghar/internal/webhook"
+)
+
+// The endpoint that every figure uses, and the size of its events.
+const (
+	endpoint   webhook.EndpointID = "demo"
+	tenant     webhook.Tenant     = "acme"
+	secretText                    = "whsec_secret_of_the_benchmark"
+	bodyBytes                     = 10 << 10
+	amount                        = 1250
+	currency                      = "EUR"
+)
+
+// sender makes signed Stripe events of 10 KiB. Making one costs a replacement
+// and a MAC, so that a sender takes little from what it measures.
+type sender struct {
+	adapter *provider.Adapter
+	key     signature.Key
+	body    []byte // of event 0
+	frame   map[string]any
+}
+
+// number is event 0's, in the ids of the event and of its payment.
+const number = "000000000000"
+
+func newSender(t *testing.T, version webhook.KeyVersion) *sender {
+	t.Helper()
+	s := &sender{adapter: stripe(t)}
+	sample, err := s.adapter.Sample(provider.SampleOptions{
+		Type: "payment_intent.succeeded", EventID: "evt_" + number, ObjectID: "pi_" + number, Amount: amount, Currency: currency, BodyBytes: bodyBytes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.body = sample.Body; len(s.body) != bodyBytes || bytes.Count(s.body, []byte(number)) < 2 {
+		t.Fatalf("the sample has %d bytes and its number %d times", len(s.body), bytes.Count(s.body, []byte(number)))
+	}
+	secret, err := s.adapter.Scheme.DecodeKey(secretText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.key = signature.Key{Version: string(version), Secret: secret}
+	frame, err := os.ReadFile("../../events/http-post-json.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(frame, &s.frame); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func stripe(t *testing.T) *provider.Adapter {
+	t.Helper()
+	adapter, ok := providers(t).Lookup("stripe")
+	if !ok {
+		t.Fatal("there is no adapter for Stripe")
+	}
+	return adapter
+}
+
+func providers(t *testing.T) *provider.Registry {
+	t.Helper()
+	registry, err := provider.NewRegistry(all.Adapters()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registry
+}
+
+// event returns the body and the headers of the n-th event, signed now.
+func (s *sender) event(n int) ([]byte, signature.Header) {
+	body := bytes.ReplaceAll(s.body, []byte(number), fmt.Appendf(nil, "%012d", n))
+	headers := signature.Header{"content-type": "application/json"}
+	signed, err := s.adapter.Scheme.Sign(signature.Request{Method: http.MethodPost, Header: headers, Body: body}, s.key, time.Now())
+	if err != nil {
+		panic(fmt.Sprintf("bench: signing: %v", err)) // a fixed scheme and key
+	}
+	maps.Copy(headers, signed)
+	return body, headers
+}
+
+// payload returns the event that API Gateway makes of the n-th request.
+func (s *sender) payload(n int) []byte {
+	body, signed := s.event(n)
+	headers := map[string]any{}
+	maps.Copy(headers, s.frame["headers"].(map[string]any))
+	headers["content-length"] = fmt.Sprint(len(body))
+	for name, value := range signed {
+		headers[name] = value
+	}
+	frame := maps.Clone(s.frame)
+	frame["headers"], frame["body"] = headers, string(body)
+	payload, err := json.Marshal(frame)
+	if err != nil {
+		panic(fmt.Sprintf("bench: encoding an event: %v", err))
+	}
+	return payload
+}
+
+func eventID(n int) webhook.EventID { return webhook.EventID(fmt.Sprintf("evt_%012d", n)) }
+
+func inboxID(n int) webhook.InboxID {
+	return webhook.DeriveInboxID(webhook.Scope(endpoint), "stripe", eventID(n))
+}
+
+// registered is the row of the endpoint, as an operator's command makes it. The
+// key's first match is known, as in all but an endpoint's first minute.
+func registered(secret string, version webhook.KeyVersion, now time.Time) webhook.Endpoint {
+	return webhook.Endpoint{
+		ID: endpoint, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(endpoint), Secret: secret, Overlap: time.Hour, CreatedAt: now,
+		Keys: []webhook.TrustedKey{{Version: version, AddedAt: now, FirstMatch: now}},
+	}
+}
