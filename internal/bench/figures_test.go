@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -143,12 +144,16 @@ func loadAverage() string {
 	return "unknown"
 }
 
-// percentile returns the value that the share p of all values does not exceed.
-func percentile[T int64 | float64 | time.Duration](values []T, p float64) T {
+// percentile returns the least value that the share p of all values does not exceed.
+func percentile[T float64 | time.Duration](values []T, p float64) T {
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(int(p*float64(len(sorted))), len(sorted)-1)]
+	return sorted[max(int(math.Ceil(p*float64(len(sorted))))-1, 0)]
 }
 
-func median(values []float64) float64 { return percentile(values, 0.5) }
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -55,7 +55,7 @@ type Store struct {
 
 // Sleep waits for d, or returns the context's error; the Wait of a running process.
 func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
+	t := time.NewTimer(d) //nolint:forbidigo // this is the real clock that callers pass in
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

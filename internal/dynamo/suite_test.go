@@ -9,6 +9,5 @@ import (
 
 // Proves D3, D4, D5, W2, W4 on every place that keeps the rows.
 func TestTheSuiteHoldsWhereverTheRowsAreKept(t *testing.T) {
-	t.Parallel()
 	onStores(t, func(t *testing.T, s *dynamo.Store) { storetest.Run(t, s) })
 }

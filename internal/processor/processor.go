@@ -148,7 +148,7 @@ func (p *Processor) work(ctx context.Context, wake webhook.Wake, row webhook.Inb
 func (p *Processor) workTime(ctx context.Context, row webhook.Inbox) time.Duration {
 	left := row.LeaseUntil.Sub(p.Now())
 	if end, ok := ctx.Deadline(); ok {
-		left = min(left, time.Until(end))
+		left = min(left, time.Until(end)) //nolint:forbidigo // a context's deadline is in real time
 	}
 	return left - leaseSlack
 }

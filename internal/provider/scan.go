@@ -231,7 +231,7 @@ func foldHash(name []byte) uint64 {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(name[i:])
 		}
-		h = (h ^ uint64(fold(r))) * prime
+		h = (h ^ uint64(fold(r))) * prime //nolint:gosec // a rune is never negative
 		i += size
 	}
 	return h

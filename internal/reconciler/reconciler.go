@@ -130,7 +130,7 @@ func (r *Reconciler) budget(ctx context.Context) time.Duration {
 	if !ok {
 		return r.Policy.Lease - r.Policy.Slack
 	}
-	return time.Until(end) - r.Policy.Slack
+	return time.Until(end) - r.Policy.Slack //nolint:forbidigo // a context's deadline is in real time
 }
 
 // due brings the rows whose work becomes due within the queue's longest delay.

@@ -25,7 +25,9 @@ type Key struct {
 
 const redacted = "[redacted]"
 
-func (Key) String() string   { return redacted }
+func (Key) String() string { return redacted }
+
+// GoString keeps a key out of %#v.
 func (Key) GoString() string { return redacted }
 
 // Format covers the verbs that would print the bytes as numbers.
@@ -158,8 +160,11 @@ func decodeShared(index int, method Method, secret string, lenient bool) ([]byte
 	case len(material) < rule.BytesMin && !lenient:
 		return nil, ErrSecretTooShort
 	}
-	return append([]byte{byte(index)}, material...), nil
+	return append([]byte{tagOf(index)}, material...), nil
 }
+
+// tagOf is the first byte of a decoded key: the method that it is for.
+func tagOf(index int) byte { return byte(index & 0x7f) } //nolint:gosec // a scheme has a handful of methods
 
 // privateKey marks a decoded key that can sign with Ed25519.
 const privateKey = 0x80
@@ -170,7 +175,7 @@ func decodePrivate(index int, rule KeyRule, secret string) ([]byte, error) {
 		return nil, ErrSecretUndecodable
 	}
 	private := ed25519.NewKeyFromSeed(material[:ed25519.SeedSize])
-	return append([]byte{byte(index) | privateKey}, private...), nil
+	return append([]byte{tagOf(index) | privateKey}, private...), nil
 }
 
 // open returns the method of a key that can verify, and its bytes.

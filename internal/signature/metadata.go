@@ -305,6 +305,7 @@ func encode(e Encoding, b []byte) string {
 		return base64.StdEncoding.EncodeToString(b)
 	case Base64URL:
 		return base64.URLEncoding.EncodeToString(b)
+	case Text: // a key rule, never a signature's encoding
 	}
 	panic("signature: no such encoding")
 }

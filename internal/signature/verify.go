@@ -134,6 +134,7 @@ func (s *Scheme) write(method int, sig []byte, timeText string) string {
 		return fields
 	case Tagged:
 		return tag + "," + encoded
+	case Plain:
 	}
 	return s.Signature.Prefix + encoded
 }
@@ -195,6 +196,7 @@ func hashOf(a Algorithm) func() hash.Hash {
 		return sha256.New
 	case HMACSHA512:
 		return sha512.New
+	case Ed25519:
 	}
 	panic("signature: not an HMAC")
 }

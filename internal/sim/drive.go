@@ -98,7 +98,7 @@ func (w *World) PumpStream() bool {
 	if len(w.cursor.batch) == 0 {
 		return true
 	}
-	edge := w.Relay.run.(*lambdaedge.Stream) //nolint:forcetypeassert // this is what newRelay makes
+	edge := w.Relay.run.(*lambdaedge.Stream)
 	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), streamEvent(w.cursor.batch))
 	if w.Relay.Switch.Dead() {
 		w.Relay.restart()
@@ -173,7 +173,7 @@ func (w *World) PumpQueue() bool {
 	for _, m := range out.Messages {
 		batch.Records = append(batch.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body)})
 	}
-	edge := w.Processor.run.(*lambdaedge.Queue) //nolint:forcetypeassert // this is what newProcessor makes
+	edge := w.Processor.run.(*lambdaedge.Queue)
 	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), batch)
 	if w.Processor.Switch.Dead() {
 		w.Processor.restart()
@@ -213,7 +213,7 @@ func (w *World) Purge() {
 // Reconcile makes one scheduled pass.
 func (w *World) Reconcile() {
 	w.T.Helper()
-	edge := w.Reconciler.run.(*lambdaedge.Schedule) //nolint:forcetypeassert // this is what newReconciler makes
+	edge := w.Reconciler.run.(*lambdaedge.Schedule)
 	err := edge.Handle(context.WithoutCancel(w.T.Context()))
 	if w.Reconciler.Switch.Dead() {
 		w.Reconciler.restart()

@@ -147,7 +147,7 @@ func Event(e *Endpoint, headers signature.Header, body []byte) map[string]any {
 // answer; status 0 means that it died before it answered.
 func (w *World) Invoke(event any) (int, []byte) {
 	w.T.Helper()
-	edge := w.Ingress.run.(*lambdaedge.HTTP) //nolint:forcetypeassert // this is what newIngress makes
+	edge := w.Ingress.run.(*lambdaedge.HTTP)
 	out, err := edge.Invoke(context.WithoutCancel(w.T.Context()), mustJSON(w.T, event))
 	if w.Ingress.Switch.Dead() {
 		w.Ingress.restart()

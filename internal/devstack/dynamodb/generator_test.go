@@ -117,6 +117,9 @@ func (g *generator) item() doc {
 	for range g.IntN(5) {
 		it[g.name()] = g.value(2)
 	}
+	if g.chance(10) {
+		it["big"] = s(strings.Repeat("x", 500*g.IntN(20)))
+	}
 	if g.chance(2) {
 		it[pick(g, "g", "n")] = pick(g, s(""), n("1"), s("x"), doc{"BOOL": true})
 	}
@@ -128,6 +131,7 @@ func (g *generator) name() string { return pick(g, "v", "w", "t", "l", "m", "e",
 // expression is text with the placeholders it uses.
 type expression struct {
 	tokens []string
+	names  doc
 	values doc
 	nested bool
 }
@@ -139,7 +143,13 @@ func (g *generator) path(e *expression) {
 		e.add(pick(g, "pk", "sk", "g", "n"))
 		return
 	}
-	e.add(g.name())
+	name := g.name()
+	if g.chance(15) {
+		placeholder := "#" + name
+		e.names[placeholder] = pick(g, name, "status", "a.b")
+		name = placeholder
+	}
+	e.add(name)
 	for g.chance(25) {
 		e.nested = true
 		e.add(pick(g, ".x", ".y", "[0]", "[1]", "[3]"))
@@ -246,33 +256,46 @@ func (g *generator) text(e *expression) string {
 // bind puts an expression and its values into a request.
 func (g *generator) bind(body doc, member string, e *expression) {
 	body[member] = strings.NewReplacer(" .", ".", " [", "[").Replace(g.text(e))
+	merge(body, "ExpressionAttributeNames", e.names)
 	if g.chance(2) {
 		e.values[":unused"] = n("1")
 	}
-	if len(e.values) == 0 {
-		return
-	}
-	values, _ := body["ExpressionAttributeValues"].(doc)
-	if values == nil {
-		values = doc{}
-	}
-	for name, v := range e.values {
-		values[name] = v
-	}
-	body["ExpressionAttributeValues"] = values
+	merge(body, "ExpressionAttributeValues", e.values)
 }
 
-func newExpression() *expression { return &expression{values: doc{}} }
+// merge adds placeholders to those of another expression in the same request.
+func merge(body doc, member string, more doc) {
+	if len(more) == 0 {
+		return
+	}
+	all, _ := body[member].(doc)
+	if all == nil {
+		all = doc{}
+		body[member] = all
+	}
+	for name, v := range more {
+		all[name] = v
+	}
+}
+
+func newExpression() *expression { return &expression{names: doc{}, values: doc{}} }
+
+// continued is an expression for a request that may have another one already; its
+// values are numbered after those.
+func continued(body doc) *expression {
+	e := newExpression()
+	if values, ok := body["ExpressionAttributeValues"].(doc); ok {
+		e.values = values
+	}
+	return e
+}
 
 // guard adds a condition to half of the writes.
 func (g *generator) guard(body doc) doc {
 	if g.chance(50) {
 		return body
 	}
-	e := newExpression()
-	if values, ok := body["ExpressionAttributeValues"].(doc); ok {
-		e.values = values
-	}
+	e := continued(body)
 	if g.chance(40) {
 		e.add(pick(g, "attribute_exists ( pk )", "attribute_not_exists ( pk )"))
 	} else {
@@ -429,10 +452,7 @@ func (g *generator) filter(body doc) {
 	if g.chance(50) {
 		return
 	}
-	e := newExpression()
-	if values, ok := body["ExpressionAttributeValues"].(doc); ok {
-		e.values = values
-	}
+	e := continued(body)
 	g.condition(e, 1)
 	g.bind(body, "FilterExpression", e)
 }
@@ -459,6 +479,9 @@ func (g *generator) query() *call {
 	g.filter(body)
 	if g.chance(70) {
 		body["Limit"] = 1 + g.IntN(4)
+	}
+	if hash == "pk" {
+		body["ReturnConsumedCapacity"] = pick(g, "TOTAL", "INDEXES")
 	}
 	return &call{operation: "Query", body: body, drain: true, sortKey: sort}
 }

@@ -116,6 +116,7 @@ func signatureMutations(s *signature.Scheme) []mutation {
 			return len(s.Signature.Prefix)
 		case signature.Fields:
 			return strings.LastIndex(strings.TrimRight(v, "="), "=") + 1
+		case signature.Tagged:
 		}
 		return strings.LastIndex(v, ",") + 1
 	}

@@ -106,7 +106,7 @@ func read(t *testing.T, a *provider.Adapter, eventType webhook.EventType) golden
 func compare(t *testing.T, file string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // test data, for everybody to read
