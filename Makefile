@@ -78,6 +78,10 @@ test: ## All tests with the race detector, on the embedded stack and on DynamoDB
 test-short: ## Tests on the embedded stack only; needs Go alone
 	env -u DYNAMODB_LOCAL_URL -u MOTO_URL go test -short $(TEST_FLAGS) ./...
 
+.PHONY: crash
+crash: ## Kill every program before and after each of its AWS calls, in every scenario, and say what became of it
+	CRASH=all go test -count=1 -timeout 15m -v -run '^TestCrash' ./internal/sim | grep -v '^=== '
+
 .PHONY: bench
 bench: build package ## Measure what DESIGN bounds, into build/bench.json
 	scripts/tools.sh dynamodb

@@ -28,9 +28,11 @@ type figures struct{ all []figure }
 func newFigures() *figures {
 	return &figures{all: []figure{
 		{name: "ingress_cpu_ratio", unit: "ratio", most: 1.25},
+		{name: "ingress_cpu_ratio_id_read", unit: "ratio"},
 		{name: "ack_p99_ratio_dynamodb_local", unit: "ratio", most: 1.15},
 		{name: "write_units_per_event", unit: "units", most: 17},
 		{name: "write_units_per_event_builtin_payment", unit: "units"},
+		{name: "write_units_per_event_digest_filled", unit: "units"},
 		{name: "zip_mb_arm64", unit: "MB", most: 4.5},
 		{name: "first_poll_ms", unit: "ms", most: 20},
 		{name: "copies_503_ratio", unit: "ratio", most: 0.01},

@@ -53,11 +53,11 @@ type site struct {
 func newSite(t *testing.T, name, dynamoURL string) *site {
 	t.Helper()
 	s := &site{wire: newWire()}
-	cfg := config(t, "http://127.0.0.1")
+	cfg := config(t, "http://127.0.0.1", awsconfig.Request())
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	if dynamoURL != "" {
-		s.db = dynamodb.NewFromConfig(config(t, dynamoURL))
+		s.db = dynamodb.NewFromConfig(config(t, dynamoURL, awsconfig.Background()))
 	}
 	made, err := stack.Create(t.Context(), stack.Options{
 		TemplatePath: "../../template.yaml", Name: name,
@@ -79,11 +79,11 @@ func newSite(t *testing.T, name, dynamoURL string) *site {
 	return s
 }
 
-// config is ingress's own configuration of the SDK, time limits included.
-func config(t *testing.T, url string) aws.Config {
+// config is the functions' own configuration of the SDK.
+func config(t *testing.T, url string, limits awsconfig.Limits) aws.Config {
 	t.Helper()
 	env := map[string]string{"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_ENDPOINT_URL": url}
-	cfg, err := awsconfig.Load(func(name string) string { return env[name] }, awsconfig.Request())
+	cfg, err := awsconfig.Load(func(name string) string { return env[name] }, limits)
 	if err != nil {
 		t.Fatal(err)
 	}

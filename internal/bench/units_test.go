@@ -14,8 +14,24 @@ import (
 // the embedded store's size formula. The data key's row, one an hour and
 // process, is not counted.
 func measureUnits(t *testing.T, f *figures) {
-	f.set(t, "write_units_per_event", writeUnits(t, business.Standard().With(webhook.Payment, oneRow{})))
-	f.set(t, "write_units_per_event_builtin_payment", writeUnits(t, business.Standard()))
+	payment := paymentBody(t)
+	oneRow := business.Standard().With(webhook.Payment, oneRow{})
+	f.set(t, "write_units_per_event", writeUnits(t, oneRow, payment))
+	f.set(t, "write_units_per_event_builtin_payment", writeUnits(t, business.Standard(), payment))
+	f.set(t, "write_units_per_event_digest_filled", writeUnits(t, oneRow, filledBody(t)))
+}
+
+// filledBody is a small payment that is filled up to 10 KiB with digests: what a
+// body costs of which half is entropy.
+func filledBody(t *testing.T) []byte {
+	t.Helper()
+	sample, err := stripe(t).Sample(provider.SampleOptions{
+		Type: "payment_intent.succeeded", EventID: "evt_" + number, ObjectID: "pi_" + number, Amount: amount, Currency: currency, BodyBytes: bodyBytes,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sample.Body
 }
 
 // oneRow is the handler of the bound: it writes one small row.
@@ -26,15 +42,14 @@ func (oneRow) Plan(_ context.Context, ev webhook.Event, _ business.Reader) (webh
 	return webhook.Plan{Outcome: webhook.Applied, Actions: []webhook.Action{webhook.PutItem(business.Key(ev, "paid"), row)}}, nil
 }
 
-func writeUnits(t *testing.T, handlers *business.Router) float64 {
+func writeUnits(t *testing.T, handlers *business.Router, body []byte) float64 {
 	t.Helper()
 	const events = 50
 	w := sim.New(t, sim.Options{Handlers: handlers})
 	e := w.AddEndpoint("stripe", endpoint, secretText)
 	send := func(n int) {
-		id := string(eventID(n))
-		o := provider.SampleOptions{Type: "payment_intent.succeeded", EventID: id, ObjectID: "pi_" + id, Amount: amount, Currency: currency, BodyBytes: bodyBytes}
-		if status := w.Send(w.Event(e, o)); status != 200 {
+		sample := provider.Sample{Body: numbered(body, n)}
+		if status := w.Send(&sim.Delivery{Endpoint: e, Sample: sample}); status != 200 {
 			t.Fatalf("event %d: status %d", n, status)
 		}
 		w.Settle()

@@ -279,7 +279,7 @@ func TestStoreFaultsAroundTheProcessor(t *testing.T) {
 		"the body cannot be read":           {Operation: "GetItem", Times: 1, Err: sim.ErrLost},
 		"the data key cannot be opened":     {Operation: "Decrypt", Times: 1, Err: sim.ErrLost},
 		"the promise cannot be removed":     {Operation: "DeleteItem", Times: 1, Err: sim.ErrLost},
-		"an hour of nothing":                {Times: 40, Err: sim.ErrLost},
+		"an hour of nothing":                {Times: 4, Err: sim.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

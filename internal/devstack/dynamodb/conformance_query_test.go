@@ -168,6 +168,40 @@ var queryChecks = []check{
 		}
 		want(t, tests, got)
 	}},
+	{"a text or binary sort key sorts by bytes and takes begins_with", func(t *testing.T, x *testTable) {
+		for kind, wrap := range map[types.ScalarAttributeType]func(string) types.AttributeValue{types.ScalarAttributeTypeS: S, types.ScalarAttributeTypeB: B} {
+			other := &testTable{uniqueName(), x.tables, x.streams}
+			in := tableInput(other.name)
+			in.GlobalSecondaryIndexes, in.AttributeDefinitions = nil, in.AttributeDefinitions[:2]
+			in.AttributeDefinitions[1].AttributeType = kind
+			_, err := x.tables.CreateTable(t.Context(), in)
+			want(t, "", code(err))
+			sorted := []string{"\x00", "A", "a", "a\x00", "a\x00b", "a#1", "a#10", "a#2", "ab", "b", "é"}
+			for _, sk := range []string{"b", "a#2", "a", "é", "a#10", "\x00", "ab", "a#1", "A", "a\x00b", "a\x00"} {
+				other.put(t, attrs{"pk": S("p"), "sk": wrap(sk)})
+			}
+			for condition, expected := range map[string][]string{
+				"pk = :p": sorted, "pk = :p AND begins_with(sk, :s)": sorted[2:9], "pk = :p AND sk > :s": sorted[3:], "pk = :p AND sk <= :s": sorted[:3],
+				"pk = :p AND sk BETWEEN :s AND :t": sorted[2:7],
+			} {
+				values := attrs{":p": S("p")}
+				for name, v := range (attrs{":s": wrap("a"), ":t": wrap("a#10")}) {
+					if strings.Contains(condition, name) {
+						values[name] = v
+					}
+				}
+				var shown []string
+				for _, sk := range expected {
+					shown = append(shown, show(wrap(sk)))
+				}
+				want(t, shown, one(other.rows(t, limited(query("", condition, values), 3)), "sk"))
+				slices.Reverse(shown)
+				want(t, shown, one(other.rows(t, backward(limited(query("", condition, values), 4))), "sk"))
+			}
+			_, err = x.tables.DeleteTable(t.Context(), &sdk.DeleteTableInput{TableName: &other.name})
+			want(t, "", code(err))
+		}
+	}},
 	{"what is not a key condition is refused", func(t *testing.T, x *testTable) {
 		for _, condition := range []string{
 			"sk = :s", "pk = :p OR sk = :s", "NOT pk = :p", "pk < :p", "pk = :p AND sk <> :s", "pk = :p AND v = :s", "pk = :p AND sk IN (:s)",

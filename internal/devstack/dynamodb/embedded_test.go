@@ -70,6 +70,10 @@ func TestUsageCountsByTheSizeFormula(t *testing.T) {
 		}, dynamodb.Units{Read: 0.5}},
 		{"a consistent one", func() { x.get(t, key("a", "1")) }, dynamodb.Units{Read: 1}},
 		{"a read of nothing", func() { x.get(t, key("zz", "1")) }, dynamodb.Units{Read: 1}},
+		{"a query that finds nothing", func() { x.rowsOf(t, query("", "pk = :p", attrs{":p": S("zz")})) }, dynamodb.Units{Read: 0.5}},
+		{"a batch with a missing key", func() {
+			_, _ = x.tables.BatchGetItem(t.Context(), &sdk.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{x.name: {Keys: []map[string]types.AttributeValue{key("a", "1"), key("zz", "1")}}}})
+		}, dynamodb.Units{Read: 1}},
 		{"a query of an index", func() { x.rowsOf(t, query("scores", "g = :g", attrs{":g": S("g")})) }, dynamodb.Units{Read: 0.5}},
 		{"a cancelled transaction bills what it prepared", func() {
 			_ = x.transact(t, x.putAction(key("b", "1"), ""), x.checkAction(key("c", "1"), "attribute_exists(pk)"))
@@ -129,8 +133,22 @@ func TestOneItemIsOneHoweverItsKeyIsWritten(t *testing.T) {
 	_, x := newEmbeddedTable(t, dynamodb.Config{})
 	refused(t, x.transact(t, x.putAction(key("a", "1"), ""), x.deleteAction(key("a", "1.0"), "")), validation)
 	refused(t, x.batchWrite(t, putRequest(key("a", "1")), putRequest(key("a", "1e0"))), validation)
+	_, err := x.tables.BatchGetItem(t.Context(), &sdk.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{x.name: {Keys: []map[string]types.AttributeValue{key("a", "1"), key("a", "1.0")}}}})
+	refused(t, err, validation)
 	x.put(t, with(key("a", "1.0"), "v", L(N("1e2"))))
 	want(t, row{"pk": "S:a", "sk": "N:1", "v": "L[N:100]"}, x.get(t, key("a", "10e-1")))
+}
+
+func TestTableNamesAreCaseSensitive(t *testing.T) {
+	_, x := newEmbeddedTable(t, dynamodb.Config{})
+	_, err := x.tables.DescribeTable(t.Context(), &sdk.DescribeTableInput{TableName: aws.String(strings.ToUpper(x.name))})
+	refused(t, err, "ResourceNotFoundException")
+}
+
+func TestAScanOfAnIndexCannotFilterOnWhatTheIndexLacks(t *testing.T) {
+	_, x := newEmbeddedTable(t, dynamodb.Config{})
+	_, err := x.tables.Scan(t.Context(), &sdk.ScanInput{TableName: &x.name, IndexName: aws.String("scores"), FilterExpression: aws.String("attribute_exists(b)")})
+	refused(t, err, validation)
 }
 
 func TestUpdatedValuesAreExactlyTheNamedPaths(t *testing.T) {

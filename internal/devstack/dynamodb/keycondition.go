@@ -2,16 +2,12 @@ package dynamodb
 
 import "slices"
 
-// keyRange is what a KeyConditionExpression selects: one partition and a range of
-// encoded keys within it, from low (inclusive) to high (exclusive).
-type keyRange struct {
-	partition value
-	low, high string
-	sort      *sortCondition // nil if only the partition is named
-}
+// keyRange is what a KeyConditionExpression selects: a range of encoded keys within
+// one partition, from low (inclusive) to high (exclusive).
+type keyRange struct{ low, high string }
 
-// sortCondition is the part of a key condition about the sort attribute.
-type sortCondition struct {
+// attributeCondition is the part of a key condition about one attribute.
+type attributeCondition struct {
 	operator string // = < <= > >= BETWEEN begins_with
 	values   []value
 }
@@ -26,7 +22,7 @@ func keyCondition(parsed condition, paths []path, schema keySchema) (*keyRange, 
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]*sortCondition{}
+	found := map[string]*attributeCondition{}
 	for _, part := range parts {
 		name, test, err := keyTest(part)
 		if err != nil {
@@ -73,7 +69,7 @@ func invalidKeyOperator(name string) *apiError {
 }
 
 // keyTest reads one conjunct as a test of one attribute against literals.
-func keyTest(c condition) (string, *sortCondition, *apiError) {
+func keyTest(c condition) (string, *attributeCondition, *apiError) {
 	switch c := c.(type) {
 	case comparison:
 		if c.operator == "<>" {
@@ -114,12 +110,12 @@ func mirrored(operator string) string {
 	return operator
 }
 
-func attributeTest(operator string, attribute operand, against ...operand) (string, *sortCondition, *apiError) {
+func attributeTest(operator string, attribute operand, against ...operand) (string, *attributeCondition, *apiError) {
 	target, ok := attribute.(pathOperand)
 	if !ok {
 		return "", nil, invalid("KeyConditionExpressions cannot contain nested operations")
 	}
-	test := &sortCondition{operator: operator}
+	test := &attributeCondition{operator: operator}
 	for _, o := range against {
 		switch o := o.(type) {
 		case literal:
@@ -133,7 +129,7 @@ func attributeTest(operator string, attribute operand, against ...operand) (stri
 	return target.path[0].name, test, nil
 }
 
-func newKeyRange(found map[string]*sortCondition, schema keySchema) (*keyRange, *apiError) {
+func newKeyRange(found map[string]*attributeCondition, schema keySchema) (*keyRange, *apiError) {
 	onPartition := found[schema.partition.name]
 	if onPartition == nil {
 		return nil, invalid("Query condition missed key schema element: %s", schema.partition.name)
@@ -157,18 +153,14 @@ func newKeyRange(found map[string]*sortCondition, schema keySchema) (*keyRange, 
 	if err := checkTestValues(schema.partition, onPartition.values); err != nil {
 		return nil, err
 	}
-	k := &keyRange{partition: onPartition.values[0]}
-	prefix := string(schema.appendPartition(nil, k.partition))
-	k.low, k.high = prefix, prefixEnd(prefix)
+	prefix := string(schema.appendPartition(nil, onPartition.values[0]))
 	if expected == 1 {
-		return k, nil
+		return &keyRange{prefix, prefixEnd(prefix)}, nil
 	}
 	if err := checkTestValues(schema.sort, onSort.values); err != nil {
 		return nil, err
 	}
-	k.sort = onSort
-	k.narrow(prefix)
-	return k, nil
+	return onSort.within(prefix), nil
 }
 
 func checkTestValues(a keyAttribute, values []value) *apiError {
@@ -183,29 +175,29 @@ func checkTestValues(a keyAttribute, values []value) *apiError {
 	return nil
 }
 
-// narrow cuts the partition's range down to what the sort condition selects.
-func (k *keyRange) narrow(prefix string) {
-	bounds := make([]string, len(k.sort.values))
-	for i, v := range k.sort.values {
+// within is the range of a partition, given by its encoded prefix, that the test of
+// the sort attribute selects.
+func (c *attributeCondition) within(prefix string) *keyRange {
+	bounds := make([]string, len(c.values))
+	for i, v := range c.values {
 		bounds[i] = string(appendKeyValue([]byte(prefix), v))
 	}
-	switch k.sort.operator {
+	switch c.operator {
 	case "=":
-		k.low, k.high = bounds[0], prefixEnd(bounds[0])
+		return &keyRange{bounds[0], prefixEnd(bounds[0])}
 	case "<":
-		k.high = bounds[0]
+		return &keyRange{prefix, bounds[0]}
 	case "<=":
-		k.high = prefixEnd(bounds[0])
+		return &keyRange{prefix, prefixEnd(bounds[0])}
 	case ">":
-		k.low = prefixEnd(bounds[0])
+		return &keyRange{prefixEnd(bounds[0]), prefixEnd(prefix)}
 	case ">=":
-		k.low = bounds[0]
+		return &keyRange{bounds[0], prefixEnd(prefix)}
 	case "BETWEEN":
-		k.low, k.high = bounds[0], prefixEnd(bounds[1])
-	case "begins_with":
-		start := string(appendKeyPrefix([]byte(prefix), k.sort.values[0]))
-		k.low, k.high = start, prefixEnd(start)
+		return &keyRange{bounds[0], prefixEnd(bounds[1])}
 	}
+	start := string(appendKeyPrefix([]byte(prefix), c.values[0])) // begins_with
+	return &keyRange{start, prefixEnd(start)}
 }
 
 // firstKeyPath is the first path that names an attribute of the key, if any.

@@ -104,7 +104,8 @@ func (p *parser) keyword(word string) bool {
 	return false
 }
 
-// grammarWords can never be names: they are tokens of the grammar itself.
+// isGrammarWord tells the words that can never be names, as they are tokens of the
+// grammar itself.
 func isGrammarWord(word string) bool {
 	switch strings.ToUpper(word) {
 	case "AND", "OR", "NOT", "BETWEEN", "IN", "SET", "ADD", "REMOVE", "DELETE":

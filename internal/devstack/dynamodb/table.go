@@ -181,7 +181,7 @@ func (t *table) find(key string) *record {
 	return r
 }
 
-// checkItem refuses a row that the table or one of its indexes cannot hold.
+// checkIndexes refuses a row that one of the indexes cannot hold.
 func (t *table) checkIndexes(it item) *apiError {
 	for _, x := range t.indexes {
 		if err := x.checkItem(it); err != nil {
