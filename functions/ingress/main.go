@@ -45,6 +45,7 @@ func main() {
 // clients and no call.
 func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 	env := config.From(getenv)
+	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
 	life := config.ReadLife(env)
 	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE")}
 	bodies := body.Config{
@@ -80,7 +81,7 @@ func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 			Now:       time.Now,
 			NewID:     rand.Text,
 		},
-		Log:    telemetry.New(os.Stdout, "ingress", time.Now),
+		Log:    telemetry.New(os.Stdout, name, time.Now),
 		Now:    time.Now,
 		KeyAge: keys.Oldest,
 	}, nil

@@ -39,6 +39,7 @@ func main() {
 
 func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 	env := config.From(getenv)
+	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Business: env.Text("BUSINESS_TABLE")}
 	bodies := body.Config{
@@ -74,6 +75,6 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 			Chance: mathrand.Float64,
 			Wait:   dynamo.Sleep,
 		},
-		Log: telemetry.New(os.Stdout, "processor", time.Now),
+		Log: telemetry.New(os.Stdout, name, time.Now),
 	}, nil
 }

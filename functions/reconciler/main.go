@@ -42,6 +42,7 @@ func main() {
 
 func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 	env := config.From(getenv)
+	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{
 		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
@@ -66,6 +67,6 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 			NewID:  rand.Text,
 			Chance: mathrand.Float64,
 		},
-		Log: telemetry.New(os.Stdout, "reconciler", time.Now),
+		Log: telemetry.New(os.Stdout, name, time.Now),
 	}, nil
 }

@@ -34,6 +34,7 @@ func main() {
 
 func wire(getenv func(string) string) (*lambdaedge.Stream, error) {
 	env := config.From(getenv)
+	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
 	outbox, url := env.Text("OUTBOX_TABLE"), env.Text("EVENT_QUEUE_URL")
 	if err := env.Err(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func wire(getenv func(string) string) (*lambdaedge.Stream, error) {
 			Now: time.Now,
 		},
 		Outbox: dynamo.OutboxOf,
-		Log:    telemetry.New(os.Stdout, "relay", time.Now),
+		Log:    telemetry.New(os.Stdout, name, time.Now),
 		Now:    time.Now,
 	}, nil
 }

@@ -38,7 +38,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 	const above, below, good, bad = "GreaterThanThreshold", "LessThanThreshold", "notBreaching", "breaching"
 	visible := "AWS/SQS ApproximateNumberOfMessagesVisible"
 	want := map[string]alarm{
-		"AckSlow":                {"Dakghar ack_ms", "ingress", "p99", above, ref("AckMillisecondsMax"), good},
+		"AckSlow":                {"Dakghar ack_ms", "IngressFunction", "p99", above, ref("AckMillisecondsMax"), good},
 		"FrontDoorErrors":        {"AWS/ApiGateway 5xx", "FrontDoor", "Sum", above, 0.0, good},
 		"IngressThrottled":       {"AWS/Lambda Throttles", "IngressFunction", "Sum", above, 0.0, good},
 		"RelayLags":              {"AWS/Lambda IteratorAge", "RelayFunction", "Maximum", above, 60000.0, good},
@@ -46,8 +46,8 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"RelayFailureUnreported": {"AWS/Lambda DestinationDeliveryFailures", "RelayFunction", "Sum", above, 0.0, good},
 		"EventsDead":             {visible, "EventDeadLetters.QueueName", "Maximum", above, 0.0, good},
 		"EventsWait":             {"AWS/SQS ApproximateAgeOfOldestMessage", "EventQueue.QueueName", "Maximum", above, 300.0, good},
-		"OldestOpenWaits":        {"Dakghar oldest_open_age_s", "reconciler", "Maximum", above, 600.0, good},
-		"EventsFail":             {"Dakghar failed", "processor", "Sum", above, 0.0, good},
+		"OldestOpenWaits":        {"Dakghar oldest_open_age_s", "ReconcilerFunction", "Maximum", above, 600.0, good},
+		"EventsFail":             {"Dakghar failed", "ProcessorFunction", "Sum", above, 0.0, good},
 		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
 	}

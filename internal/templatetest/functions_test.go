@@ -17,21 +17,21 @@ var environment = map[string]map[string]string{
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"SECRET_PREFIX": "${AWS::StackName}/endpoint/", "BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays",
-		"INBOX_DAYS": "InboxDays", "LOG_LEVEL": "LogLevel",
+		"INBOX_DAYS": "InboxDays",
 	},
 	"RelayFunction": {
-		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue", "LOG_LEVEL": "LogLevel",
+		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue",
 	},
 	"ProcessorFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"BUSINESS_TABLE": "BusinessTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
-		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds", "LOG_LEVEL": "LogLevel",
+		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
 	"ReconcilerFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BUSINESS_TABLE": "BusinessTable",
 		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
-		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds", "LOG_LEVEL": "LogLevel",
+		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
 }
 

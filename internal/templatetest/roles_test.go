@@ -20,7 +20,6 @@ const (
 // decision; a role that gains one without it fails.
 var permissions = map[string][]string{
 	"IngressRole": {
-		"dynamodb:ConditionCheckItem on InboxTable.Arn",
 		"dynamodb:DeleteItem on BodyTable.Arn",
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
@@ -28,8 +27,8 @@ var permissions = map[string][]string{
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on InboxTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
+		"dynamodb:PutItem on RegistryTable.Arn",
 		"dynamodb:UpdateItem on BodyTable.Arn",
-		"dynamodb:UpdateItem on RegistryTable.Arn",
 		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
 		"kms:GenerateDataKey on DataKey.Arn" + inContext,
@@ -59,11 +58,8 @@ var permissions = map[string][]string{
 		"dynamodb:DeleteItem on OutboxTable.Arn",
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on BusinessTable.Arn",
-		"dynamodb:GetItem on InboxTable.Arn",
 		"dynamodb:PutItem on BusinessTable.Arn",
-		"dynamodb:PutItem on InboxTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
-		"dynamodb:Query on BusinessTable.Arn",
 		"dynamodb:UpdateItem on BusinessTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",
 		"kms:Decrypt on DataKey.Arn" + inContext,
@@ -78,13 +74,9 @@ var permissions = map[string][]string{
 	},
 	"ReconcilerRole": {
 		"dynamodb:DeleteItem on OutboxTable.Arn",
-		"dynamodb:DeleteItem on RegistryTable.Arn",
-		"dynamodb:GetItem on BusinessTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
 		"dynamodb:GetItem on OutboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
-		"dynamodb:PutItem on RegistryTable.Arn",
 		"dynamodb:Query on ${OutboxTable.Arn}/index/due",
 		"dynamodb:Scan on OutboxTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",

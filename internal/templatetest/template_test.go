@@ -197,7 +197,6 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"BodyInlineBytes":             "32768",
 		"AttemptsMax":                 "8",
 		"LeaseSeconds":                "60",
-		"LogLevel":                    "info",
 		"AlarmTopicArn":               "",
 		"AckMillisecondsMax":          400.0,
 	}
