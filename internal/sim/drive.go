@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -12,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"dakghar/internal/lambdaedge"
 	"dakghar/internal/webhook"
 )
 
@@ -98,8 +98,7 @@ func (w *World) PumpStream() bool {
 	if len(w.cursor.batch) == 0 {
 		return true
 	}
-	edge := w.Relay.run.(*lambdaedge.Stream)
-	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), streamEvent(w.cursor.batch))
+	response, err := w.Stream().Handle(context.WithoutCancel(w.T.Context()), streamEvent(w.cursor.batch))
 	if w.Relay.Switch.Dead() {
 		w.Relay.restart()
 		return true
@@ -173,8 +172,7 @@ func (w *World) PumpQueue() bool {
 	for _, m := range out.Messages {
 		batch.Records = append(batch.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body)})
 	}
-	edge := w.Processor.run.(*lambdaedge.Queue)
-	response, err := edge.Handle(context.WithoutCancel(w.T.Context()), batch)
+	response, err := w.Queue().Handle(context.WithoutCancel(w.T.Context()), batch)
 	if w.Processor.Switch.Dead() {
 		w.Processor.restart()
 		return true
@@ -202,6 +200,21 @@ func (w *World) finish(messages []sqstypes.Message, response events.SQSEventResp
 	}
 }
 
+// Waiting counts the messages that the queue holds.
+func (w *World) Waiting() int {
+	w.T.Helper()
+	const name = sqstypes.QueueAttributeNameApproximateNumberOfMessages
+	out, err := w.sqs.GetQueueAttributes(w.T.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &w.queue, AttributeNames: []sqstypes.QueueAttributeName{name}})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	n, err := strconv.Atoi(out.Attributes[string(name)])
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return n
+}
+
 // Purge loses every message in the queue.
 func (w *World) Purge() {
 	w.T.Helper()
@@ -213,8 +226,7 @@ func (w *World) Purge() {
 // Reconcile makes one scheduled pass.
 func (w *World) Reconcile() {
 	w.T.Helper()
-	edge := w.Reconciler.run.(*lambdaedge.Schedule)
-	err := edge.Handle(context.WithoutCancel(w.T.Context()))
+	err := w.Schedule().Handle(context.WithoutCancel(w.T.Context()))
 	if w.Reconciler.Switch.Dead() {
 		w.Reconciler.restart()
 		return

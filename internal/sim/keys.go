@@ -24,6 +24,7 @@ func (w *World) AddKey(e *Endpoint, secretText string) signature.Key {
 // endpoint nothing.
 func (w *World) PutKeyByOtherMeans(e *Endpoint, secretText string) signature.Key {
 	w.T.Helper()
+	w.spy.plant(secretText)
 	w.ids++
 	put, err := w.secrets.PutSecretValue(w.T.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: &e.Secret, SecretString: &secretText,

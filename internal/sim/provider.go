@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
-	"dakghar/internal/lambdaedge"
 	"dakghar/internal/provider"
 	"dakghar/internal/signature"
 	"dakghar/internal/webhook"
@@ -31,6 +30,7 @@ func (w *World) AddEndpoint(p webhook.Provider, id webhook.EndpointID, secretTex
 	if !ok {
 		w.T.Fatalf("no adapter named %s", p)
 	}
+	w.spy.plant(secretText)
 	name := "sim/endpoint/" + string(id)
 	made, err := w.secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 		Name: &name, SecretString: &secretText, ClientRequestToken: aws.String("00000000-0000-4000-8000-000000000001"),
@@ -124,6 +124,8 @@ func (w *World) Signed(d *Delivery) signature.Header {
 	for name, value := range signing {
 		headers[name] = value
 	}
+	w.spy.plant(headers[d.Endpoint.Adapter.Scheme.Signature.Header])
+	w.spy.plant(string(d.Sample.Body))
 	return headers
 }
 
@@ -147,8 +149,7 @@ func Event(e *Endpoint, headers signature.Header, body []byte) map[string]any {
 // answer; status 0 means that it died before it answered.
 func (w *World) Invoke(event any) (int, []byte) {
 	w.T.Helper()
-	edge := w.Ingress.run.(*lambdaedge.HTTP)
-	out, err := edge.Invoke(context.WithoutCancel(w.T.Context()), mustJSON(w.T, event))
+	out, err := w.HTTP().Invoke(context.WithoutCancel(w.T.Context()), mustJSON(w.T, event))
 	if w.Ingress.Switch.Dead() {
 		w.Ingress.restart()
 		return 0, nil

@@ -68,6 +68,7 @@ type World struct {
 	// Outside is a store that no switch stops: the eyes of the test.
 	Outside *dynamo.Store
 	Log     io.Writer
+	spy     *spy
 
 	// The programs, each with its own switch.
 	Ingress, Relay, Processor, Reconciler *Program
@@ -143,9 +144,9 @@ type Options struct {
 // New returns a world with its tables, queue, key and bucket, and no endpoint.
 func New(t testing.TB, o Options) *World {
 	t.Helper()
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
+	spy := &spy{next: o.Log}
+	o.Log = spy
+	t.Cleanup(func() { spy.check(t) })
 	if o.Handlers == nil {
 		o.Handlers = business.Standard()
 	}
@@ -156,7 +157,7 @@ func New(t testing.TB, o Options) *World {
 		o.InlineBytes = 32 << 10
 	}
 	w := &World{
-		T: t, Log: o.Log, Handlers: o.Handlers, clock: clock{now: Start}, random: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // a world is repeatable
+		T: t, Log: o.Log, spy: spy, Handlers: o.Handlers, clock: clock{now: Start}, random: rand.New(rand.NewPCG(o.Seed, 1)), //nolint:gosec // a world is repeatable
 		endpoints: map[webhook.EndpointID]*Endpoint{}, accepted: map[webhook.InboxID]bool{},
 	}
 	w.DynamoDB = devdynamo.New(devdynamo.Config{Now: w.Now})
@@ -206,6 +207,20 @@ func (w *World) program(name string, o Options, start func(aws.Config) any) *Pro
 	p.run = start(p.config)
 	return p
 }
+
+// HTTP is the ingress as it runs now.
+func (w *World) HTTP() *lambdaedge.HTTP { return running[*lambdaedge.HTTP](w.Ingress) }
+
+// Stream is the relay as it runs now.
+func (w *World) Stream() *lambdaedge.Stream { return running[*lambdaedge.Stream](w.Relay) }
+
+// Queue is the processor as it runs now.
+func (w *World) Queue() *lambdaedge.Queue { return running[*lambdaedge.Queue](w.Processor) }
+
+// Schedule is the reconciler as it runs now.
+func (w *World) Schedule() *lambdaedge.Schedule { return running[*lambdaedge.Schedule](w.Reconciler) }
+
+func running[T any](p *Program) T { return p.run.(T) }
 
 // Programs returns all four.
 func (w *World) Programs() []*Program {
