@@ -50,7 +50,7 @@ func buildAndRun(m *testing.M) (int, error) {
 	defer os.RemoveAll(dir)
 	for _, name := range []string{"Ingress", "Relay", "Processor", "Reconciler"} {
 		out := filepath.Join(dir, name+"Function", "bootstrap")
-		build := exec.Command("go", "build", "-tags", "lambda.norpc,crashtest", "-o", out, "dakghar/functions/"+strings.ToLower(name)) //nolint:noctx // a test's own build
+		build := exec.Command("go", "build", "-tags", "lambda.norpc,crashtest", "-o", out, "dakghar/functions/"+strings.ToLower(name))
 		if said, err := build.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("%w: %s", err, said)
 		}

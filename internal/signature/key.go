@@ -164,7 +164,7 @@ func decodeShared(index int, method Method, secret string, lenient bool) ([]byte
 }
 
 // tagOf is the first byte of a decoded key: the method that it is for.
-func tagOf(index int) byte { return byte(index & 0x7f) } //nolint:gosec // a scheme has a handful of methods
+func tagOf(index int) byte { return byte(index & 0x7f) }
 
 // privateKey marks a decoded key that can sign with Ed25519.
 const privateKey = 0x80

@@ -200,19 +200,26 @@ func (w *World) finish(messages []sqstypes.Message, response events.SQSEventResp
 	}
 }
 
-// Waiting counts the messages that the queue holds.
+// Waiting counts the messages that the queue holds, those with a delay too.
 func (w *World) Waiting() int {
 	w.T.Helper()
-	const name = sqstypes.QueueAttributeNameApproximateNumberOfMessages
-	out, err := w.sqs.GetQueueAttributes(w.T.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &w.queue, AttributeNames: []sqstypes.QueueAttributeName{name}})
+	out, err := w.sqs.GetQueueAttributes(w.T.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl: &w.queue, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll},
+	})
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	n, err := strconv.Atoi(out.Attributes[string(name)])
-	if err != nil {
-		w.T.Fatal(err)
+	total := 0
+	for _, name := range []sqstypes.QueueAttributeName{
+		sqstypes.QueueAttributeNameApproximateNumberOfMessages, sqstypes.QueueAttributeNameApproximateNumberOfMessagesDelayed,
+	} {
+		n, err := strconv.Atoi(out.Attributes[string(name)])
+		if err != nil {
+			w.T.Fatal(err)
+		}
+		total += n
 	}
-	return n
+	return total
 }
 
 // Purge loses every message in the queue.

@@ -174,7 +174,7 @@ func (p *plan) bindPut() *apiError {
 		}
 	}
 	if p.fault = p.table.schema.check(it); p.fault != nil {
-		return nil
+		return nil //nolint:nilerr // a fault is kept: in a transaction it is a reason, not the answer
 	}
 	if itemSize(it) > itemBytesMax {
 		return invalid(messageItemSize)
@@ -189,7 +189,7 @@ func (p *plan) bindKey() *apiError {
 		return invalid(messageKeySchema)
 	}
 	if p.fault = p.table.schema.checkKey(p.action.item); p.fault != nil {
-		return nil
+		return nil //nolint:nilerr // as in bindPut
 	}
 	p.key = p.table.schema.encode(p.action.item)
 	if p.update == nil {
@@ -225,6 +225,7 @@ func (p *plan) judge() *apiError {
 		return p.judgeUpdate(stored)
 	case actionCheck:
 		p.after = p.before
+	case actionDelete: // nothing is left
 	}
 	return nil
 }

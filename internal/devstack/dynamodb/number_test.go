@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestANumberIsWrittenPlainlyAndExactly(t *testing.T) {
@@ -47,7 +48,7 @@ func TestAnImpossibleNumberIsRefusedWithItsOwnReason(t *testing.T) {
 	for in := range want {
 		_, got[in] = parseNumber(in)
 	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -191,7 +191,7 @@ func projectionRule(p *parser) []path {
 // requireType refuses an operand whose type is known and never taken. What a path
 // holds is only known, and then only makes the condition false, at evaluation.
 func (p *parser) requireType(operator string, o operand, wires string) {
-	wire := ""
+	var wire string
 	switch o := o.(type) {
 	case literal:
 		wire = o.value.wire()

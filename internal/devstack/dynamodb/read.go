@@ -83,7 +83,7 @@ func (s *Server) lookUp(g *getRequest) (*record, *projection, *apiError) {
 	if err != nil {
 		return nil, nil, err
 	}
-	view, _, err := parseProjection(&g.expressions, s.reserved)
+	view, err := parseProjection(&g.expressions, s.reserved)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,13 +95,13 @@ func (s *Server) lookUp(g *getRequest) (*record, *projection, *apiError) {
 
 // parseProjection reads a projection that stands alone in its request; without
 // one the projection is nil, which keeps everything.
-func parseProjection(e *expressions, reserved map[string]bool) (*projection, []path, *apiError) {
+func parseProjection(e *expressions, reserved map[string]bool) (*projection, *apiError) {
 	bound := newBindings(e, reserved)
-	view, paths, err := bound.projection(e.projection)
+	view, _, err := bound.projection(e.projection)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return view, paths, bound.unused()
+	return view, bound.unused()
 }
 
 func (b *bindings) projection(s source) (*projection, []path, *apiError) {
@@ -230,7 +230,7 @@ func (s *Server) getAll(b *batchGet) *apiError {
 // so far.
 func (s *Server) getSome(b *batchGet, t *table, bytes int) (int, *apiError) {
 	k := b.tables[t.name]
-	view, _, err := parseProjection(&k.expressions, s.reserved)
+	view, err := parseProjection(&k.expressions, s.reserved)
 	if err != nil {
 		return 0, err
 	}

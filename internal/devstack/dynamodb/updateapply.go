@@ -152,11 +152,11 @@ func added(it item, a setMember) (value, *apiError) {
 		}
 	case textSet:
 		if s, ok := stored.(textSet); ok {
-			return textSet(union(s, more)), nil
+			return union(s, more), nil
 		}
 	case binarySet:
 		if s, ok := stored.(binarySet); ok {
-			return binarySet(union(s, more)), nil
+			return union(s, more), nil
 		}
 	case numberSet:
 		if s, ok := stored.(numberSet); ok {
