@@ -25,6 +25,8 @@ TEST_FLAGS ?=
 FUZZTIME   ?= 10s
 SAM_LOCAL  ?= start-api
 DEV_FLAGS  ?=
+# What template.yaml declares. Only scripts/sam-local.sh builds for another, since containers run on this machine.
+LAMBDA_GOARCH ?= arm64
 
 ##@ Use
 
@@ -68,6 +70,7 @@ check: ## Everything that CI runs
 	go test -count=1 ./internal/archtest ./internal/templatetest
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory validate
+	$(MAKE) --no-print-directory sam-check
 
 .PHONY: test
 test: ## All tests with the race detector, on the embedded stack and on DynamoDB Local and moto
@@ -132,11 +135,16 @@ sam-local: ## Run ingress under sam local on DynamoDB Local; needs Docker (SAM_L
 	scripts/tools.sh python
 	scripts/sam-local.sh $(SAM_LOCAL)
 
+.PHONY: sam-check
+sam-check: ## Check ingress under sam local on DynamoDB Local; says why where it cannot (no engine, no base image)
+	scripts/tools.sh dynamodb python
+	scripts/sam-local-check.sh
+
 # `sam build` calls these, one a function.
 .PHONY: $(addprefix build-,$(FUNCTIONS))
 $(addprefix build-,$(FUNCTIONS)): build-%:
 	mkdir -p "$(ARTIFACTS_DIR)"
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build $(LAMBDA_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" $(call source_of,$*)
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_GOARCH) go build $(LAMBDA_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" $(call source_of,$*)
 
 ##@ Housekeeping
 

@@ -21,6 +21,18 @@ container_engine() {
   return 1
 }
 
+# docker_architecture prints the architecture of Docker's engine in Lambda's words; it fails where none answers.
+docker_architecture() {
+  local architecture
+  architecture=$(docker info --format '{{.Architecture}}' 2>/dev/null) && [[ -n $architecture ]] || return 1
+  printf '%s\n' "${architecture/aarch64/arm64}"
+}
+
+# lambda_image ARCHITECTURE prints the image that the SAM CLI runs the functions in.
+lambda_image() {
+  printf 'public.ecr.aws/lambda/provided:al2023-%s\n' "$1"
+}
+
 # free_port prints a loopback port that nothing listens on. Somebody may take it before it is used: whoever starts a
 # server on it must be ready to try another.
 free_port() {

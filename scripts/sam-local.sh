@@ -1,55 +1,57 @@
 #!/usr/bin/env bash
-# Runs `sam local` against DynamoDB Local: scripts/sam-local.sh [start-api | invoke FUNCTION -e EVENT] [OPTION...]
+# Runs a function under `sam local`, in a container, on DynamoDB Local:
 #
-# In another shell, the local stack must run where containers reach it. It makes the tables in DynamoDB Local on port
-# 8000 and serves the rest (secrets, key, bucket, queue) on 8081; on Linux containers come in by Docker's bridge:
+#   scripts/sam-local.sh [start-api | invoke FUNCTION -e EVENT] [OPTION...]
 #
-#   DYNAMODB=local make run DEV_FLAGS='--aws 172.17.0.1:8081'
+# In another shell, the local stack must run (DYNAMODB=local make run): it makes the tables in DynamoDB Local and has the
+# secrets, the key, the bucket and the queue. DAKGHAR_LOCAL_URL names it where it is not at http://127.0.0.1:8081.
 #
-# The functions find both as host.docker.internal, as infra/sam-local.env.json says. Two things are made on the way:
-# a copy of the built template that declares the SDK's endpoint variables, since `sam local` passes a function only what
-# its template declares and the deployed one does not, and a copy of the environment with the running stack's key.
+# The functions are built into build/sam-local, for the container engine's architecture (SAM_LOCAL_ARCH=arm64 or x86_64
+# for another): what `sam build` made for AWS stays as it is. SAM_LOCAL_BUILD=no takes what was built there before.
+# docs/run/sam-local.md says more.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 
-if ! docker info >/dev/null 2>&1; then
-  echo "sam-local: skipped: no container engine answers (docker info fails), and sam local runs functions in containers."
-  echo "sam-local: install one with: apt-get install -y docker.io"
-  exit 0
-fi
+engine=$(docker_architecture) || {
+  echo "sam-local: no container engine answers (docker info fails), and sam local runs functions in containers." >&2
+  echo "sam-local: install one with: apt-get install -y docker.io" >&2
+  exit 1
+}
+architecture=${SAM_LOCAL_ARCH:-$engine}
+case $architecture in
+  x86_64) goarch=amd64 ;;
+  arm64) goarch=arm64 ;;
+  *) echo "sam-local: Lambda has no architecture $architecture; set SAM_LOCAL_ARCH to x86_64 or arm64" >&2; exit 2 ;;
+esac
 
 bin=build/tools/venv/bin
-built=.aws-sam/build
-bridge=$(docker network inspect bridge --format '{{(index .IPAM.Config 0).Gateway}}')
-export SAM_CLI_TELEMETRY=0 AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
+built=build/sam-local
+stack=${DAKGHAR_LOCAL_URL:-http://127.0.0.1:8081}
+stack=${stack%/}
+export SAM_CLI_TELEMETRY=0
+# The SAM CLI asks STS whose keys these are. They are nobody's, and AWS need not hear of them.
+export AWS_ENDPOINT_URL_STS=http://127.0.0.1:1 AWS_MAX_ATTEMPTS=1
+export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 
-# data_key prints the ARN of the running local stack's key.
-data_key() {
-  "$bin/python" - "$@" <<'PYTHON'
-import json, sys, urllib.request
-for host in sys.argv[1:]:
-    try:
-        with urllib.request.urlopen(f"http://{host}:8081/_dakghar/stack", timeout=3) as answer:
-            print(json.load(answer)["outputs"]["DataKeyArn"])
-            sys.exit(0)
-    except OSError:
-        continue
-sys.exit(1)
-PYTHON
-}
-
-key=$(data_key "$bridge" 127.0.0.1) && (answers 8000) || {
-  echo "sam-local: the local stack and DynamoDB Local must run; in another shell:" >&2
-  echo "sam-local:   DYNAMODB=local make run DEV_FLAGS='--aws $bridge:8081'" >&2
+(answers "${stack##*:}") || {
+  echo "sam-local: nothing answers at $stack; the local stack must run, in another shell: DYNAMODB=local make run" >&2
   exit 1
 }
 
-"$bin/sam" build
-sed 's/^\( *\)Variables:$/&\n\1  AWS_ENDPOINT_URL: ""\n\1  AWS_ENDPOINT_URL_DYNAMODB: ""/' "$built/template.yaml" >"$built/local.yaml"
-sed "s|filled-in-by-scripts-sam-local|$key|" infra/sam-local.env.json >"$built/local.env.json"
+if [[ ${SAM_LOCAL_BUILD:-} != no ]]; then
+  log=$(LAMBDA_GOARCH=$goarch "$bin/sam" build --build-dir "$built" 2>&1) || { printf '%s\n' "$log" >&2; exit 1; }
+fi
 
 action=${1:-start-api}
 (($# == 0)) || shift
-exec "$bin/sam" local "$action" --template "$built/local.yaml" --env-vars "$built/local.env.json" \
-  --add-host host.docker.internal:host-gateway "$@"
+options=(--template "$built/local.yaml" --env-vars "$built/local.env.json")
+# As in Lambda, one process serves request after request.
+[[ $action != start-api ]] || options+=(--warm-containers LAZY)
+# A base image that is here is used as it is, so that one made by hand will do and no registry is asked.
+! docker image inspect "$(lambda_image "$architecture")" >/dev/null 2>&1 || options+=(--skip-pull-image)
+
+# An engine that was never told the bridge's own address lists the network alone.
+bridge=$(docker network inspect bridge --format '{{with index .IPAM.Config 0}}{{or .Gateway .Subnet}}{{end}}')
+exec "$bin/python" scripts/sam-local.py "$stack" "$built" "$architecture" "$bridge" \
+  "$bin/sam" local "$action" "${options[@]}" "$@"

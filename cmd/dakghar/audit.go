@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -68,6 +68,6 @@ type actView struct {
 	Why     word   `json:"why"`
 }
 
-func actJSON(act operator.Act) actView {
+func actJSON(act webhook.Act) actView {
 	return actView{act.ID, stamp(act.At), act.Who, act.Name, act.Subject, word(act.Why)}
 }

@@ -15,7 +15,7 @@ func (a *app) inboxCommand() *cobra.Command {
 		Use:     "inbox",
 		Short:   "See accepted events and what became of them",
 		Example: `  dakghar inbox list --local --endpoint demo`,
-	}, a.inboxList(), a.inboxShow()))
+	}, a.inboxList(), a.inboxShow(), a.inboxAct(replayAct), a.inboxAct(releaseAct), a.inboxAct(holdAct), a.inboxAct(failAct)))
 }
 
 func (a *app) inboxList() *cobra.Command {
@@ -114,6 +114,48 @@ for them, and why, is recorded first (see audit list).`,
 	})
 	c.Flags().BoolVar(&raw, "body", false, "write the raw bytes (recorded)")
 	c.Flags().StringVar(&why, "reason", "", "why, for the record of --body")
+	return c
+}
+
+// eventAct is one thing that an operator does to one event.
+type eventAct struct {
+	use, short, long string
+	do               func(*operator.Operator, context.Context, webhook.InboxID, string) (webhook.Inbox, error)
+}
+
+var (
+	replayAct = eventAct{"replay", "Work on a failed event again", `Let a FAILED event be worked on again, with all its attempts. It is refused
+where the event was applied, and where its body would not last another day.`, (*operator.Operator).Replay}
+	releaseAct = eventAct{"release", "Let a held event be worked on", `Let a HELD event be worked on: one that you held, or one that repeats a known
+event id with another body, or known bytes under a fresh id. Look at it first:
+it is applied as an event of its own.`, (*operator.Operator).Release}
+	holdAct = eventAct{"hold", "Take an open event out of the work", `Take an open event out of the work until you release it. A worker that has it
+loses its claim, and what it does is not written.`, (*operator.Operator).Hold}
+	failAct = eventAct{"fail", "End an open event as failed", `End an open or held event as FAILED. It can be replayed.`, (*operator.Operator).Fail}
+)
+
+func (a *app) inboxAct(act eventAct) *cobra.Command {
+	var why string
+	c := a.command(&cobra.Command{
+		Use:     act.use + " INBOX_ID",
+		Short:   act.short,
+		Long:    act.long + "\n\nWho did it, and why, is recorded with it (see audit list).",
+		Example: "  dakghar inbox " + act.use + ` in_abcd2345 --local --reason "ticket 1234"`,
+	}, func(ctx context.Context, args []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		row, err := act.do(op, ctx, webhook.InboxID(args[0]), why)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(eventJSON(row))
+		}
+		return a.table("", eventRows(row))
+	})
+	c.Flags().StringVar(&why, "reason", "", "why, for the record")
 	return c
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"iter"
 	mathrand "math/rand/v2"
 	"time"
 
@@ -50,6 +49,7 @@ func wire(s stack) (*operator.Operator, error) {
 		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
 	}
 	prefix := env.Text("SECRET_PREFIX")
+	life := config.ReadLife(env)
 	if err := env.Err(); err != nil {
 		return nil, fmt.Errorf("the stack does not name all its parts: %w", err)
 	}
@@ -59,7 +59,7 @@ func wire(s stack) (*operator.Operator, error) {
 	}
 	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 	return &operator.Operator{
-		Registry:     registry{store},
+		Registry:     store,
 		Secrets:      secrets{secret.NewStore(keys, ""), keys},
 		Inbox:        store,
 		Bodies:       opener{body.New(bodies)},
@@ -70,6 +70,7 @@ func wire(s stack) (*operator.Operator, error) {
 		FrontDoor:    s.frontDoor,
 		Who:          caller(s),
 		Now:          time.Now,
+		KeepInbox:    life.Inbox,
 		NewID:        rand.Text,
 		Wait:         dynamo.Sleep,
 		Mixed: func(seed uint64, n int) []int {
@@ -89,31 +90,6 @@ func caller(s stack) func(context.Context) (string, error) {
 			return "", err
 		}
 		return aws.ToString(out.Arn), nil
-	}
-}
-
-// registry speaks of acts in the store's words.
-type registry struct{ *dynamo.Store }
-
-func (r registry) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
-	return r.Store.CreateEndpointBy(ctx, e, dynamo.Act(a))
-}
-
-func (r registry) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
-	return r.Store.UpdateEndpointBy(ctx, e, dynamo.Act(a))
-}
-
-func (r registry) RecordAct(ctx context.Context, a operator.Act) error {
-	return r.Store.RecordAct(ctx, dynamo.Act(a))
-}
-
-func (r registry) Acts(ctx context.Context, since, now time.Time) iter.Seq2[operator.Act, error] {
-	return func(yield func(operator.Act, error) bool) {
-		for act, err := range r.Store.Acts(ctx, since, now) {
-			if !yield(operator.Act(act), err) {
-				return
-			}
-		}
 	}
 }
 

@@ -65,7 +65,10 @@ func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 		return nil, err
 	}
 	db := dynamodb.NewFromConfig(cfg)
-	bodies.Dynamo, bodies.S3, bodies.KMS = db, s3.NewFromConfig(cfg), kms.NewFromConfig(cfg)
+	bodies.Dynamo, bodies.KMS = db, kms.NewFromConfig(cfg)
+	bodies.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = cfg.BaseEndpoint != nil // another host than AWS's has no name per bucket
+	})
 	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: time.Now})
 

@@ -59,7 +59,10 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 		return nil, err
 	}
 	db := dynamodb.NewFromConfig(cfg)
-	bodies.Dynamo, bodies.S3, bodies.KMS = db, s3.NewFromConfig(cfg), kms.NewFromConfig(cfg)
+	bodies.Dynamo, bodies.KMS = db, kms.NewFromConfig(cfg)
+	bodies.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = cfg.BaseEndpoint != nil // another host than AWS's has no name per bucket
+	})
 
 	return &lambdaedge.Queue{
 		Processor: &processor.Processor{

@@ -77,6 +77,9 @@ func (e *expression) guard(g webhook.Guard) string {
 	if g.AttemptsBelow > 0 {
 		conditions = append(conditions, e.name("ac")+" < "+e.value(num(int64(g.AttemptsBelow))))
 	}
+	if !g.BodyAliveAt.IsZero() {
+		conditions = append(conditions, e.name("bx")+" > "+e.value(ms(g.BodyAliveAt)))
+	}
 	return strings.Join(conditions, " AND ")
 }
 
@@ -123,6 +126,10 @@ func (e *expression) change(c webhook.Change) string {
 	if c.To == webhook.Failed {
 		put("fk", str(failedKey(webhook.ShardOf(string(c.ID)))))
 		put("fa", ms(c.ProcessedAt))
+	}
+	if c.Reopen {
+		put("ac", num(0))
+		remove = append(remove, e.name("pr"), e.name("x"), e.name("fk"), e.name("fa"))
 	}
 	add := []string{e.name("f") + " " + e.value(num(1))}
 	if c.Attempts != 0 {

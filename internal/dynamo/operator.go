@@ -21,22 +21,12 @@ import (
 // UTC day, sk its time and id, so that a day reads in order. An act that changes
 // an endpoint commits together with its record.
 
-// Act is the record of what an operator did.
-type Act struct {
-	ID      string // drawn at random
-	At      time.Time
-	Name    string // "secret rotate"
-	Subject string // what it was done to: an endpoint, an event
-	Who     string
-	Why     string // the operator's own words, may be empty
-}
-
 // auditTime has a fixed width, so that its texts sort like the times.
 const auditTime = "2006-01-02T15:04:05.000Z"
 
 func auditDay(t time.Time) string { return "audit#" + t.UTC().Format("20060102") }
 
-func encodeAct(a Act) attributes {
+func encodeAct(a webhook.Act) attributes {
 	item := attributes{
 		"pk": str(auditDay(a.At)), "sk": str(a.At.UTC().Format(auditTime) + "#" + a.ID),
 		"at": ms(a.At), "act": str(a.Name), "sub": str(a.Subject), "who": str(a.Who),
@@ -45,9 +35,9 @@ func encodeAct(a Act) attributes {
 	return item
 }
 
-func decodeAct(item attributes) (Act, error) {
+func decodeAct(item attributes) (webhook.Act, error) {
 	d := decoder{a: item}
-	act := Act{At: d.ms("at"), Name: d.str("act"), Subject: d.str("sub"), Who: d.str("who"), Why: d.str("why")}
+	act := webhook.Act{At: d.ms("at"), Name: d.str("act"), Subject: d.str("sub"), Who: d.str("who"), Why: d.str("why")}
 	if sort := d.str("sk"); len(sort) > len(auditTime) {
 		act.ID = sort[len(auditTime)+1:]
 	}
@@ -57,12 +47,12 @@ func decodeAct(item attributes) (Act, error) {
 	return act, d.err
 }
 
-func (s *Store) putAct(a Act) types.TransactWriteItem {
+func (s *Store) putAct(a webhook.Act) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{TableName: &s.Tables.Registry, Item: encodeAct(a)}}
 }
 
 // RecordAct writes the record of an act that changes no row of ours.
-func (s *Store) RecordAct(ctx context.Context, a Act) error {
+func (s *Store) RecordAct(ctx context.Context, a webhook.Act) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Tables.Registry, Item: encodeAct(a)})
 	if err != nil {
 		return unavailable(err)
@@ -71,7 +61,7 @@ func (s *Store) RecordAct(ctx context.Context, a Act) error {
 }
 
 // CreateEndpointBy is [Store.CreateEndpoint] together with the record of the act.
-func (s *Store) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error) {
+func (s *Store) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error) {
 	e.Revision = 1
 	item, err := encodeEndpoint(e)
 	if err != nil {
@@ -88,7 +78,7 @@ func (s *Store) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act)
 }
 
 // UpdateEndpointBy is [Store.UpdateEndpoint] together with the record of the act.
-func (s *Store) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error) {
+func (s *Store) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error) {
 	seen := e.Revision
 	e.Revision++
 	item, err := encodeEndpoint(e)
@@ -104,6 +94,34 @@ func (s *Store) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act)
 		}},
 		s.putAct(a),
 	)
+}
+
+// Reopen opens a failed or held row again, with its promise and the record of
+// the act, unless its run was applied. The verdict is [webhook.Committed],
+// [webhook.ClaimLost] where the row has moved on or its body lives too short,
+// or [webhook.MarkExists].
+func (s *Store) Reopen(ctx context.Context, c webhook.Change, run int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error) {
+	notApplied := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &s.Tables.Business, Key: keyOf(markKey(c.ID, run)), ConditionExpression: aws.String("attribute_not_exists(pk)"),
+	}}
+	reasons, err := s.commit(ctx, s.changeInbox(c), notApplied, s.putOutbox(promise), s.putAct(a))
+	switch {
+	case err != nil:
+		return 0, err
+	case reasons == nil:
+		return webhook.Committed, nil
+	case refused(reasons[0]):
+		return webhook.ClaimLost, nil
+	case refused(reasons[1]):
+		return webhook.MarkExists, nil
+	}
+	return 0, cancelledByService(reasons)
+}
+
+// Suspend holds or fails a row by an operator, takes its promise away and
+// records the act. False means that the row has moved on.
+func (s *Store) Suspend(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
+	return s.commitFirst(ctx, s.changeInbox(c), s.deleteOutbox(promise), s.putAct(a))
 }
 
 // commitFirst writes everything if the first write's condition holds; false
@@ -122,8 +140,8 @@ func (s *Store) commitFirst(ctx context.Context, writes ...types.TransactWriteIt
 }
 
 // Acts yields the recorded acts from now back to since, newest first.
-func (s *Store) Acts(ctx context.Context, since, now time.Time) iter.Seq2[Act, error] {
-	return func(yield func(Act, error) bool) {
+func (s *Store) Acts(ctx context.Context, since, now time.Time) iter.Seq2[webhook.Act, error] {
+	return func(yield func(webhook.Act, error) bool) {
 		for _, day := range daysBack(now, since) {
 			x := newExpression()
 			condition := x.name("pk") + " = " + x.value(str(auditDay(day))) +
@@ -132,7 +150,7 @@ func (s *Store) Acts(ctx context.Context, since, now time.Time) iter.Seq2[Act, e
 				TableName: &s.Tables.Registry, KeyConditionExpression: &condition, ConsistentRead: aws.Bool(true),
 				ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values, ScanIndexForward: aws.Bool(false),
 			}) {
-				var act Act
+				var act webhook.Act
 				if err == nil {
 					act, err = decodeAct(item)
 				}

@@ -250,8 +250,8 @@ func TestInboxesAsksAgainForWhatWasNotReached(t *testing.T) {
 	}
 }
 
-func actAt(id string, at time.Time) dynamo.Act {
-	return dynamo.Act{ID: id, At: at, Name: "secret rotate", Subject: "endpoint demo", Who: "ada", Why: "yearly"}
+func actAt(id string, at time.Time) webhook.Act {
+	return webhook.Act{ID: id, At: at, Name: "secret rotate", Subject: "endpoint demo", Who: "ada", Why: "yearly"}
 }
 
 // Proves R3 (recorded): an act and its record commit together.
@@ -291,9 +291,9 @@ func TestAnEndpointChangesTogetherWithTheRecord(t *testing.T) {
 	})
 }
 
-func wantActs(t *testing.T, s *dynamo.Store, since, now time.Time, want ...dynamo.Act) {
+func wantActs(t *testing.T, s *dynamo.Store, since, now time.Time, want ...webhook.Act) {
 	t.Helper()
-	var got []dynamo.Act
+	var got []webhook.Act
 	for act, err := range s.Acts(t.Context(), since, now) {
 		if err != nil {
 			t.Fatal(err)
@@ -309,7 +309,7 @@ func TestActsAreReadNewestFirstOverDays(t *testing.T) {
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		without := actAt("b", noon.Add(-24*time.Hour))
 		without.Why = ""
-		acts := []dynamo.Act{actAt("c", noon), without, actAt("a", noon.Add(-30*time.Hour)), actAt("z", noon.Add(-70*time.Hour))}
+		acts := []webhook.Act{actAt("c", noon), without, actAt("a", noon.Add(-30*time.Hour)), actAt("z", noon.Add(-70*time.Hour))}
 		for _, a := range acts {
 			if err := s.RecordAct(t.Context(), a); err != nil {
 				t.Fatal(err)

@@ -74,7 +74,7 @@ func TestCreateStoresTheSecretAndTheRowAndRecordsIt(t *testing.T) {
 	if diff := cmp.Diff(wantSecrets, w.Secrets); diff != "" {
 		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
-	wantActs := []operator.Act{{ID: "act-1", At: w.Clock, Name: "endpoint create", Subject: "endpoint demo", Who: "ada", Why: "a trial"}}
+	wantActs := []webhook.Act{{ID: "act-1", At: w.Clock, Name: "endpoint create", Subject: "endpoint demo", Who: "ada", Why: "a trial"}}
 	if diff := cmp.Diff(wantActs, w.Acts); diff != "" {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}

@@ -117,12 +117,12 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 }
 
 // Acts yields what operators did, newest first.
-func (o *Operator) Acts(ctx context.Context, since time.Duration, limit int) (iter.Seq2[Act, error], error) {
+func (o *Operator) Acts(ctx context.Context, since time.Duration, limit int) (iter.Seq2[webhook.Act, error], error) {
 	if err := (Events{Status: webhook.Failed, Since: since, Limit: limit}).check(); err != nil {
 		return nil, err
 	}
 	now := o.Now()
-	return func(yield func(Act, error) bool) {
+	return func(yield func(webhook.Act, error) bool) {
 		shown := 0
 		for act, err := range o.Registry.Acts(ctx, now.Add(-since), now) {
 			if err != nil {

@@ -148,7 +148,7 @@ func TestABodyIsOpenedOnlyAfterTheRecord(t *testing.T) {
 	if err != nil || string(raw) != `{"a":1}` {
 		t.Fatalf("body %q, error %v", raw, err)
 	}
-	want := operator.Act{ID: "act-2", At: w.Clock, Name: "inbox body", Subject: "event in_1", Who: "ada", Why: "a question"}
+	want := webhook.Act{ID: "act-2", At: w.Clock, Name: "inbox body", Subject: "event in_1", Who: "ada", Why: "a question"}
 	if diff := cmp.Diff(want, w.Acts[1]); diff != "" {
 		t.Errorf("act (-want +got):\n%s", diff)
 	}

@@ -183,7 +183,7 @@ func (o *Operator) mayAdd(name string, e webhook.Endpoint) error {
 }
 
 // storeKey writes the value first and then the list: a key that is listed can be fetched.
-func (o *Operator) storeKey(ctx context.Context, a *provider.Adapter, e webhook.Endpoint, s Secret, act Act) (Added, error) {
+func (o *Operator) storeKey(ctx context.Context, a *provider.Adapter, e webhook.Endpoint, s Secret, act webhook.Act) (Added, error) {
 	version, err := o.storeValue(ctx, e, s)
 	if err != nil {
 		return Added{}, err

@@ -11,26 +11,16 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// Act is the record of what an operator did.
-type Act struct {
-	ID      string // drawn at random
-	At      time.Time
-	Name    string // "secret rotate"
-	Subject string // what it was done to: "endpoint demo", an inbox id
-	Who     string
-	Why     string // the operator's own words, may be empty
-}
-
 // Registry keeps endpoints and the record of acts. The changes commit together
 // with their record; false means that the row was taken, or has moved on since
 // it was read, and nothing was written.
 type Registry interface {
 	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
 	EndpointIDs(ctx context.Context) ([]webhook.EndpointID, error)
-	CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error)
-	UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a Act) (bool, error)
-	RecordAct(ctx context.Context, a Act) error
-	Acts(ctx context.Context, since, now time.Time) iter.Seq2[Act, error]
+	CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error)
+	UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error)
+	RecordAct(ctx context.Context, a webhook.Act) error
+	Acts(ctx context.Context, since, now time.Time) iter.Seq2[webhook.Act, error]
 }
 
 // Secrets writes and reads the versions of endpoints' secrets. A token becomes
@@ -52,6 +42,10 @@ type Inbox interface {
 	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
 	RecentInbox(ctx context.Context, e webhook.EndpointID, since, now time.Time) iter.Seq2[webhook.Inbox, error]
 	FailedInbox(ctx context.Context, since time.Time) iter.Seq2[webhook.Inbox, error]
+	// Reopen opens a failed or held row again, unless its run was applied.
+	Reopen(ctx context.Context, c webhook.Change, run int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error)
+	// Suspend holds or fails a row. False means that it has moved on.
+	Suspend(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error)
 }
 
 // Bodies opens raw bodies. A body that is gone is [ErrNoBody].
@@ -90,7 +84,9 @@ type Operator struct {
 	Who   func(ctx context.Context) (string, error)
 	Now   func() time.Time
 	NewID func() string
-	Wait  func(ctx context.Context, d time.Duration) error
+	// KeepInbox is how long a row is kept that an operator fails.
+	KeepInbox time.Duration
+	Wait      func(ctx context.Context, d time.Duration) error
 	// Mixed returns 0 to n-1 in an order that the seed alone decides.
 	Mixed func(seed uint64, n int) []int
 }
@@ -101,15 +97,15 @@ func (o *Operator) URL(p webhook.Provider, e webhook.EndpointID) string {
 }
 
 // act begins the record of an act.
-func (o *Operator) act(ctx context.Context, name, subject, why string) (Act, error) {
+func (o *Operator) act(ctx context.Context, name, subject, why string) (webhook.Act, error) {
 	who, err := o.Who(ctx)
 	if err != nil {
-		return Act{}, &Refusal{
+		return webhook.Act{}, &Refusal{
 			Code: "caller_unknown", Problem: "it cannot be told who you are, and every act is recorded", Err: err,
 			Next: []Step{say("check your AWS credentials, for example with: aws sts get-caller-identity")},
 		}
 	}
-	return Act{ID: o.NewID(), At: o.Now(), Name: name, Subject: subject, Who: who, Why: why}, nil
+	return webhook.Act{ID: o.NewID(), At: o.Now(), Name: name, Subject: subject, Who: who, Why: why}, nil
 }
 
 // endpoint reads an endpoint that must be there.
@@ -139,7 +135,7 @@ const (
 
 // change decides on the endpoint as it stands and writes the decision under its
 // revision, again if somebody was faster. Deciding nothing (done) writes nothing.
-func (o *Operator) change(ctx context.Context, id webhook.EndpointID, act Act, decide func(webhook.Endpoint) (to webhook.Endpoint, done bool, err error)) (webhook.Endpoint, error) {
+func (o *Operator) change(ctx context.Context, id webhook.EndpointID, act webhook.Act, decide func(webhook.Endpoint) (to webhook.Endpoint, done bool, err error)) (webhook.Endpoint, error) {
 	var last error
 	for try := range changeTries {
 		if try > 0 {

@@ -136,7 +136,7 @@ func TestRetireEndsTrustWithTheSecretStoreDown(t *testing.T) {
 		t.Error("the key is trusted still")
 	}
 	last := w.Acts[len(w.Acts)-1]
-	want := operator.Act{ID: "act-2", At: w.Clock, Name: "secret retire", Subject: "endpoint demo version " + string(old), Who: "ada", Why: "leaked"}
+	want := webhook.Act{ID: "act-2", At: w.Clock, Name: "secret retire", Subject: "endpoint demo version " + string(old), Who: "ada", Why: "leaked"}
 	if diff := cmp.Diff(want, last); diff != "" {
 		t.Errorf("act (-want +got):\n%s", diff)
 	}

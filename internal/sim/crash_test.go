@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"dakghar/internal/business"
 	"dakghar/internal/provider"
@@ -157,6 +158,27 @@ func scenarios() []sim.Scenario {
 			Name: "a handler that never succeeds", Options: sim.Options{Handlers: handlersFailing(-1, errPartner), AttemptsMax: 3}, Arrange: arrange,
 			Act:  func(w *sim.World) { w.Send(w.Event(e, payment("evt_1"))) },
 			Want: wantOutcomes(map[string]int{"FAILED": 1}),
+		},
+		{
+			Name: "failed, and replayed by an operator", Options: sim.Options{Handlers: handlersFailing(3, errPartner), AttemptsMax: 3}, Arrange: arrange,
+			Act: func(w *sim.World) {
+				w.Send(w.Event(e, payment("evt_1")))
+				w.Rest()
+				w.Operate(webhook.DeriveInboxID("demo", "stripe", "evt_1"), webhook.Inbox.Replay)
+			},
+			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
+		},
+		{
+			Name: "held while a worker has it, and released", Options: sim.Options{}, Arrange: arrange,
+			Act: func(w *sim.World) {
+				w.Send(w.Event(e, payment("evt_1")))
+				w.PumpStream()
+				id := webhook.DeriveInboxID("demo", "stripe", "evt_1")
+				w.Operate(id, func(row webhook.Inbox, _ time.Time) webhook.Change { return row.Hold("held_by_operator") })
+				w.Rest()
+				w.Operate(id, webhook.Inbox.Release)
+			},
+			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
 		},
 		{
 			Name: "a message that is lost", Arrange: arrange,

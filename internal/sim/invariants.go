@@ -246,6 +246,30 @@ func (w *World) commit(mark *webhook.Mark, actions ...webhook.Action) {
 	w.Forget(row.ID)
 }
 
+// Operate does an operator's act on an event, where its state permits it: what a
+// death has made of the event in the meantime decides that.
+func (w *World) Operate(id webhook.InboxID, decide func(webhook.Inbox, time.Time) webhook.Change) {
+	w.T.Helper()
+	row, found, err := w.Outside.Inbox(w.T.Context(), id)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	now := w.Now()
+	act := webhook.Act{ID: w.NewID(), At: now, Name: "act", Subject: "event " + string(id), Who: "the test"}
+	switch {
+	case !found:
+		return
+	case row.Status == webhook.Failed || row.Status == webhook.Held:
+		change := decide(row, now)
+		_, err = w.Outside.Reopen(w.T.Context(), change, row.Run, webhook.NewOutbox(change.Apply(row), now, now), act)
+	case !row.Status.Terminal():
+		_, err = w.Outside.Suspend(w.T.Context(), decide(row, now), webhook.NewOutboxID(id, webhook.TopicProcess, 0), act)
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
 // Forget removes an inbox row by other hands, as a restore might.
 func (w *World) Forget(id webhook.InboxID) {
 	w.T.Helper()

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,7 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("endpoints change only under their revision", s.endpoints)
 	t.Run("a lease has one owner", s.lease)
 	t.Run("business values come back as they were", s.values)
+	t.Run("R3: an operator's acts commit with their record, and only on what was seen", s.operatorActs)
 }
 
 func (s suite) acceptOnce(t *testing.T) {
@@ -217,6 +219,10 @@ func randomRow(r *rand.Rand, n int) webhook.Inbox {
 	row.Status = pick(r, webhook.Statuses()...)
 	row.Fence = webhook.Fence(r.IntN(3))
 	row.AttemptCount = r.IntN(4)
+	row.BodyExpiresAt = now.Add(time.Duration(r.IntN(3)) * 24 * time.Hour)
+	if row.Status.Terminal() {
+		row.ProcessedAt, row.ExpiresAt = now, now.Add(keep)
+	}
 	row.NextAttemptAt = now.Add(time.Duration(r.IntN(5)-2) * 5 * time.Second)
 	if row.Status == webhook.Processing {
 		row.ClaimID, row.LeaseUntil = "rival", now.Add(time.Duration(r.IntN(5)-2)*time.Second)
@@ -235,7 +241,15 @@ func randomChange(r *rand.Rand, row webhook.Inbox) webhook.Change {
 		seen.Fail(now, "reason", keep),
 		seen.FreeLease(now, now.Add(time.Minute)),
 		seen.FailLease(now, keep),
+		seen.Hold("reason"),
+		in(seen, webhook.Failed).Replay(now),
+		in(seen, webhook.Held).Release(now),
 	)
+}
+
+func in(row webhook.Inbox, status webhook.Status) webhook.Inbox {
+	row.Status = status
+	return row
 }
 
 func (s suite) changeRefused(t *testing.T) {
@@ -616,6 +630,77 @@ func (s suite) values(t *testing.T) {
 		t.Fatalf("verdict %s", verdict)
 	}
 	s.wantItem(t, key("values"), webhook.Item{"number": int64(-9007199254740993), "yes": false, "bytes": []byte{0, 255}})
+}
+
+func (s suite) operatorActs(t *testing.T) {
+	row := Row("operator", 1)
+	s.accept(t, row)
+	o := promise(row)
+	act := func(name string) webhook.Act {
+		return webhook.Act{ID: name, At: now, Name: name, Subject: "event " + string(row.ID), Who: "ada", Why: "a test"}
+	}
+	suspend := func(c webhook.Change, name string, want bool) {
+		t.Helper()
+		if ok, err := s.Suspend(t.Context(), c, o.ID, act(name)); err != nil || ok != want {
+			t.Fatalf("%s: %v, %v; want %v", name, ok, err, want)
+		}
+	}
+	reopen := func(c webhook.Change, after webhook.Inbox, name string, want webhook.Verdict) {
+		t.Helper()
+		if got, err := s.Reopen(t.Context(), c, after.Run, webhook.NewOutbox(after, now, now), act(name)); err != nil || got != want {
+			t.Fatalf("%s: %s, %v; want %s", name, got, err, want)
+		}
+	}
+
+	hold := row.Hold("held_by_operator")
+	suspend(hold, "hold", true)
+	held := hold.Apply(row)
+	s.wantRow(t, held)
+	s.wantPromise(t, o.ID, nil)
+	suspend(hold, "hold again", false)
+
+	release := held.Release(now)
+	open := release.Apply(held)
+	reopen(release, open, "release", webhook.Committed)
+	s.wantRow(t, open)
+	again := webhook.NewOutbox(open, now, now)
+	s.wantPromise(t, o.ID, &again)
+	reopen(release, open, "release again", webhook.ClaimLost)
+
+	fail := open.Fail(now, "failed_by_operator", keep)
+	suspend(fail, "fail", true)
+	failed := fail.Apply(open)
+	s.wantRow(t, failed)
+	replay := failed.Replay(now)
+	reopen(replay, replay.Apply(failed), "replay", webhook.Committed)
+	s.wantRow(t, replay.Apply(failed))
+
+	// An applied run is not opened again.
+	applied := Row("operator", 2)
+	s.accept(t, applied)
+	claimed := s.claim(t, applied.ID, "c", now)
+	verdict, err := s.Complete(t.Context(), claimed.Complete(webhook.Applied, now, keep), "c", &webhook.Mark{InboxID: applied.ID, At: now}, nil)
+	if err != nil || verdict != webhook.Committed {
+		t.Fatalf("setup: %s, %v", verdict, err)
+	}
+	pretend := claimed.Complete(webhook.Applied, now, keep).Apply(claimed)
+	forced := webhook.Change{ID: applied.ID, Guard: webhook.Guard{From: []webhook.Status{webhook.Processed}, Fence: pretend.Fence}, To: webhook.Received, NextAttemptAt: now, Reopen: true}
+	reopen(forced, forced.Apply(pretend), "replay of an applied event", webhook.MarkExists)
+	s.wantRow(t, pretend)
+
+	var names []string
+	for a, err := range s.Acts(t.Context(), now.Add(-time.Minute), now.Add(time.Minute)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(a.Subject, string(row.ID)) {
+			names = append(names, a.Name)
+		}
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"fail", "hold", "release", "replay"}, names); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
 }
 
 // LargestRow returns a row in which every column is as long as it may be.

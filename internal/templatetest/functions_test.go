@@ -186,6 +186,23 @@ func TestTheMakefileBuildsEveryFunction(t *testing.T) {
 	}
 }
 
+// What is built by default is what the template has AWS run.
+func TestTheMakefileBuildsForTheDeclaredArchitecture(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(makefile), "LAMBDA_GOARCH ?= ")
+	built, _, _ := strings.Cut(rest, "\n")
+	got, want := map[string]string{}, map[string]string{}
+	for id, f := range functions(t) {
+		got[id], want[id] = f.Architecture, built
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("architectures (-Makefile +template):\n%s", diff)
+	}
+}
+
 // `sam local` overrides variables, it adds none: the file and the template must agree.
 func TestTheSamLocalEnvironmentCoversEveryFunction(t *testing.T) {
 	data, err := os.ReadFile("../../infra/sam-local.env.json")

@@ -18,6 +18,8 @@ type Guard struct {
 	LeaseOverAt time.Time
 	// AttemptsBelow, when positive, asks for fewer attempts than this.
 	AttemptsBelow int
+	// BodyAliveAt, when set, asks for a body that lives beyond it.
+	BodyAliveAt time.Time
 }
 
 // Allows reports whether the guard holds for a row. The store evaluates the
@@ -29,6 +31,8 @@ func (g Guard) Allows(row Inbox) bool {
 	case !g.AnyFence && row.Fence != g.Fence:
 		return false
 	case g.AttemptsBelow > 0 && row.AttemptCount >= g.AttemptsBelow:
+		return false
+	case !g.BodyAliveAt.IsZero() && !row.BodyExpiresAt.After(g.BodyAliveAt):
 		return false
 	case row.Status.Waiting() && !g.DueBy.IsZero():
 		return !row.NextAttemptAt.After(g.DueBy)
@@ -52,6 +56,7 @@ type Change struct {
 	ClaimID       ClaimID   // empty: removed, unless KeepClaim
 	KeepClaim     bool
 	Attempts      int    // added to attempt_count: +1, 0 or -1
+	Reopen        bool   // the attempts begin anew, and what a terminal row had is removed
 	LastError     string // empty: unchanged
 	ProcessedAt   time.Time
 	ExpiresAt     time.Time // zero: unchanged
@@ -62,6 +67,9 @@ func (c Change) Apply(row Inbox) Inbox {
 	row.Status = c.To
 	row.Fence++
 	row.AttemptCount += c.Attempts
+	if c.Reopen {
+		row.AttemptCount, row.ProcessedAt, row.ExpiresAt = 0, time.Time{}, time.Time{}
+	}
 	row.LeaseUntil = c.LeaseUntil
 	if !c.KeepClaim {
 		row.ClaimID = c.ClaimID
@@ -173,6 +181,44 @@ func (row Inbox) FailLease(now time.Time, keep time.Duration) Change {
 	c.Transition = "fail_lease"
 	c.Guard.LeaseOverAt = now
 	return c
+}
+
+// replayBody is how much longer the body of a replayed event must live, so that
+// it is not gone before the work is done.
+const replayBody = 24 * time.Hour
+
+// Replay opens a FAILED row again, by an operator: the attempts begin anew.
+func (row Inbox) Replay(now time.Time) Change {
+	assert(row.Status == Failed, "replay of %s, which is %s", row.ID, row.Status)
+	return row.reopen("replay", now)
+}
+
+// Release opens a HELD row, by an operator.
+func (row Inbox) Release(now time.Time) Change {
+	assert(row.Status == Held, "release of %s, which is %s", row.ID, row.Status)
+	return row.reopen("release", now)
+}
+
+func (row Inbox) reopen(transition string, now time.Time) Change {
+	return Change{
+		Transition: transition, ID: row.ID,
+		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence, BodyAliveAt: now.Add(replayBody)},
+		To:    Received, NextAttemptAt: now, Reopen: true,
+	}
+}
+
+// Replayable reports whether the row's body lives long enough to open it again.
+func (row Inbox) Replayable(now time.Time) bool { return row.BodyExpiresAt.After(now.Add(replayBody)) }
+
+// Hold takes an open row out of the work, by an operator, until it is released.
+// A worker that has it loses its claim.
+func (row Inbox) Hold(reason string) Change {
+	assert(!row.Status.Terminal() && row.Status != Held, "hold of %s, which is %s", row.ID, row.Status)
+	return Change{
+		Transition: "hold", ID: row.ID,
+		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence},
+		To:    Held, LastError: clip(reason),
+	}
 }
 
 func (row Inbox) asClaimed() Guard {

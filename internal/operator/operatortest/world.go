@@ -29,12 +29,15 @@ type World struct {
 	mu        sync.Mutex
 	Clock     time.Time
 	Endpoints map[webhook.EndpointID]webhook.Endpoint
-	Acts      []operator.Act
+	Acts      []webhook.Act
 	// Secrets are values by secret name and version.
 	Secrets map[string]map[webhook.KeyVersion]string
 	Rows    map[webhook.InboxID]webhook.Inbox
-	Bodies  map[webhook.BodyID][]byte
-	Items   map[webhook.Key]webhook.Item
+	// Applied are the events that have their mark; Promises the outbox rows.
+	Applied  map[webhook.InboxID]bool
+	Promises map[webhook.OutboxID]webhook.Outbox
+	Bodies   map[webhook.BodyID][]byte
+	Items    map[webhook.Key]webhook.Item
 	// Fail, when set, may end a call before it does anything, by its name.
 	Fail func(call string) error
 	// Rival, when set, runs once before an endpoint is updated.
@@ -60,6 +63,8 @@ func New() *World {
 		Endpoints: map[webhook.EndpointID]webhook.Endpoint{},
 		Secrets:   map[string]map[webhook.KeyVersion]string{},
 		Rows:      map[webhook.InboxID]webhook.Inbox{},
+		Applied:   map[webhook.InboxID]bool{},
+		Promises:  map[webhook.OutboxID]webhook.Outbox{},
 		Bodies:    map[webhook.BodyID][]byte{},
 		Items:     map[webhook.Key]webhook.Item{},
 		Fail:      func(string) error { return nil },
@@ -73,7 +78,7 @@ func (w *World) Operator() *operator.Operator {
 		Registry: registry{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sender: door{w},
 		Providers: w.Providers, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },
-		Now: w.now,
+		Now: w.now, KeepInbox: 400 * 24 * time.Hour,
 		NewID: func() string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -124,7 +129,7 @@ func (r registry) EndpointIDs(context.Context) ([]webhook.EndpointID, error) {
 	return ids, nil
 }
 
-func (r registry) CreateEndpointBy(_ context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+func (r registry) CreateEndpointBy(_ context.Context, e webhook.Endpoint, a webhook.Act) (bool, error) {
 	if err := r.w.Fail("CreateEndpointBy"); err != nil {
 		return false, err
 	}
@@ -139,7 +144,7 @@ func (r registry) CreateEndpointBy(_ context.Context, e webhook.Endpoint, a oper
 	return true, nil
 }
 
-func (r registry) UpdateEndpointBy(_ context.Context, e webhook.Endpoint, a operator.Act) (bool, error) {
+func (r registry) UpdateEndpointBy(_ context.Context, e webhook.Endpoint, a webhook.Act) (bool, error) {
 	if rival := r.w.Rival; rival != nil {
 		r.w.Rival = nil
 		rival(r.w)
@@ -158,7 +163,7 @@ func (r registry) UpdateEndpointBy(_ context.Context, e webhook.Endpoint, a oper
 	return true, nil
 }
 
-func (r registry) RecordAct(_ context.Context, a operator.Act) error {
+func (r registry) RecordAct(_ context.Context, a webhook.Act) error {
 	if err := r.w.Fail("RecordAct"); err != nil {
 		return err
 	}
@@ -168,8 +173,8 @@ func (r registry) RecordAct(_ context.Context, a operator.Act) error {
 	return nil
 }
 
-func (r registry) Acts(_ context.Context, since, _ time.Time) iter.Seq2[operator.Act, error] {
-	return func(yield func(operator.Act, error) bool) {
+func (r registry) Acts(_ context.Context, since, _ time.Time) iter.Seq2[webhook.Act, error] {
+	return func(yield func(webhook.Act, error) bool) {
 		for _, a := range slices.Backward(r.w.Acts) {
 			if !a.At.Before(since) && !yield(a, nil) {
 				return
@@ -249,6 +254,34 @@ func (i inbox) RecentInbox(_ context.Context, e webhook.EndpointID, since, _ tim
 
 func (i inbox) FailedInbox(_ context.Context, since time.Time) iter.Seq2[webhook.Inbox, error] {
 	return i.list("FailedInbox", func(r webhook.Inbox) bool { return r.Status == webhook.Failed && !r.ProcessedAt.Before(since) })
+}
+
+func (i inbox) Reopen(_ context.Context, c webhook.Change, _ int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error) {
+	if err := i.w.Fail("Reopen"); err != nil {
+		return 0, err
+	}
+	row := i.w.Rows[c.ID]
+	switch {
+	case !c.Guard.Allows(row):
+		return webhook.ClaimLost, nil
+	case i.w.Applied[c.ID]:
+		return webhook.MarkExists, nil
+	}
+	i.w.Rows[c.ID], i.w.Promises[promise.ID], i.w.Acts = c.Apply(row), promise, append(i.w.Acts, a)
+	return webhook.Committed, nil
+}
+
+func (i inbox) Suspend(_ context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
+	if err := i.w.Fail("Suspend"); err != nil {
+		return false, err
+	}
+	row := i.w.Rows[c.ID]
+	if !c.Guard.Allows(row) {
+		return false, nil
+	}
+	delete(i.w.Promises, promise)
+	i.w.Rows[c.ID], i.w.Acts = c.Apply(row), append(i.w.Acts, a)
+	return true, nil
 }
 
 func (i inbox) list(call string, pick func(webhook.Inbox) bool) iter.Seq2[webhook.Inbox, error] {
