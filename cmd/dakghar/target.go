@@ -103,6 +103,10 @@ type description struct {
 	Outputs   map[string]string `json:"outputs"`
 }
 
+// callMax bounds one call to the local services, which answer from the same machine
+// unless somebody stalls them.
+const callMax = 10 * time.Second
+
 // findLocalMax bounds the question; the answer comes from the same machine.
 const findLocalMax = 3 * time.Second
 
@@ -122,7 +126,7 @@ func findLocal(ctx context.Context, address string) (stack, error) {
 	return stack{
 		frontDoor: d.FrontDoor, env: settings(d.Outputs), local: true,
 		aws: aws.Config{
-			Region: d.Region, BaseEndpoint: &d.AWS, HTTPClient: awshttp.NewBuildableClient(),
+			Region: d.Region, BaseEndpoint: &d.AWS, HTTPClient: awshttp.NewBuildableClient().WithTimeout(callMax),
 			Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 		},
 	}, nil
@@ -154,7 +158,7 @@ func settings(outputs map[string]string) map[string]string {
 	for name, output := range map[string]string{
 		"INBOX_TABLE": "InboxTableName", "OUTBOX_TABLE": "OutboxTableName", "BODY_TABLE": "BodyTableName",
 		"BUSINESS_TABLE": "BusinessTableName", "REGISTRY_TABLE": "RegistryTableName",
-		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix",
+		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "INBOX_DAYS": "InboxDays",
 	} {
 		env[name] = outputs[output]
 	}

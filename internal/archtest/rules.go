@@ -25,7 +25,7 @@ var (
 	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/operator"}
 	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/telemetry"}
 	edges    = []string{"internal/lambdaedge"}
-	wiring   = []string{"internal/config", "internal/awsconfig"}
+	wiring   = []string{"internal/config", "internal/awsconfig", "internal/awsfault"}
 	// helpers exist for development and tests.
 	helpers = []string{"internal/devstack/...", "internal/storetest", "internal/crashtest", "internal/sim/...", "internal/conform/...", "internal/bench/...", "internal/e2e", "internal/provider/providertest", "internal/operator/operatortest", "internal/archtest", "internal/templatetest"}
 )
@@ -85,7 +85,7 @@ var Rules = append(wordRules(),
 	},
 	Rule{
 		Layer: "adapter", Packages: adapters,
-		Ours: words, Libraries: []string{"..."}, Never: []string{lambdaLib},
+		Ours: join(words, []string{"internal/awsfault"}), Libraries: []string{"..."}, Never: []string{lambdaLib},
 		Sentence: "adapters import words only; they are the only code that knows AWS or the network, and they know nothing of each other",
 	},
 	Rule{

@@ -1,17 +1,11 @@
 package body
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	kmstypes "github.com/aws/aws-sdk-go-v2/service/kms/types"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"dakghar/internal/awsfault"
 	"dakghar/internal/fault"
 )
 
@@ -32,54 +26,7 @@ var (
 // a fault with the code body_<store>_<cause>. Only the operation, the service's
 // code and the status are kept: the service's own words may repeat what it was sent.
 func ours(store, op string, err error) error {
-	return fault.New(fault.Ours, "body_"+store+"_"+causeOf(err), summary(op, err))
-}
-
-func causeOf(err error) string {
-	status, code := statusOf(err), codeOf(err)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "timeout"
-	case throttles.IsErrorThrottle(err) == aws.TrueTernary, status == http.StatusTooManyRequests, code == "SlowDown":
-		return "throttled"
-	case status == http.StatusForbidden, code == "AccessDeniedException", code == "AccessDenied":
-		return "denied"
-	case status == http.StatusConflict, code == "TransactionConflictException", code == "ConditionalRequestConflict":
-		return "conflict"
-	case status >= http.StatusInternalServerError, code == "InternalServerError", code == "KMSInternalException":
-		return "unavailable"
-	case code != "":
-		return "refused"
-	}
-	return "unreachable"
-}
-
-var throttles = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
-
-func statusOf(err error) int {
-	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
-		return resp.HTTPStatusCode()
-	}
-	return 0
-}
-
-func codeOf(err error) string {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-func summary(op string, err error) error {
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, known) {
-			return fmt.Errorf("%s: %w", op, known)
-		}
-	}
-	if code := codeOf(err); code != "" {
-		return fmt.Errorf("%s: %s", op, code)
-	}
-	return fmt.Errorf("%s: no answer", op)
+	return fault.New(fault.Ours, "body_"+store+"_"+awsfault.Cause(err), awsfault.Summary(op, err))
 }
 
 // notOurCiphertext reports that KMS read the wrapped key and it does not open

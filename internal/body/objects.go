@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"dakghar/internal/awsfault"
 	"dakghar/internal/webhook"
 )
 
@@ -36,7 +37,7 @@ func (o objects) upload(ctx context.Context, b webhook.Body, sealed []byte) (str
 		ContentType: aws.String("application/octet-stream"), IfNoneMatch: aws.String("*"),
 	})
 	// The key is this call's alone: a taken one was taken by the SDK's own earlier try.
-	if err != nil && codeOf(err) != "PreconditionFailed" {
+	if err != nil && awsfault.Code(err) != "PreconditionFailed" {
 		return "", ours("bucket", "PutObject", err)
 	}
 	return ref, nil

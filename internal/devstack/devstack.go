@@ -19,6 +19,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ type Options struct {
 	FunctionEnv map[string]map[string]string
 
 	ScheduleEvery  time.Duration // interval of every schedule; default as the template declares
-	StreamInterval time.Duration // pause between two reads of a busy stream; default 20 ms. Longer makes larger batches
+	StreamInterval time.Duration // pause between two reads of a busy stream; default 100 ms, Lambda's is about 250 ms. Longer makes larger batches
 	SandboxesMax   int           // processes a function, and batches at once of a queue; default 64
 	Log            io.Writer     // default nowhere
 	Clock          poller.Clock  // default the machine's
@@ -78,6 +79,7 @@ func (o Options) withDefaults() Options {
 	o.AWSAddr = orDefault(o.AWSAddr, "127.0.0.1:8081")
 	o.StackName = orDefault(o.StackName, "dakghar-local")
 	o.SandboxesMax = orDefault(o.SandboxesMax, 64)
+	o.StreamInterval = orDefault(o.StreamInterval, 100*time.Millisecond)
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -120,8 +122,14 @@ type live struct {
 	functions map[string]lambda.Function
 }
 
-// Run runs a local stack until ctx ends.
+// GCPercent is the garbage collector's target (see [debug.SetGCPercent]) for a
+// process that runs a local stack. The stack shares its processors with the
+// programs that it runs, and memory is what the machine has more of.
+const GCPercent = 400
+
+// Run runs a local stack until ctx ends, in a process that does nothing else.
 func Run(ctx context.Context, o Options) error {
+	debug.SetGCPercent(GCPercent)
 	s, err := Start(ctx, o)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -52,7 +51,7 @@ func (s *Store) Accept(ctx context.Context, row webhook.Inbox, promise *webhook.
 		}
 		pause := conflictPause + time.Duration(s.Chance()*float64(3*conflictPause))
 		if err := s.Wait(ctx, pause); err != nil {
-			return nil, unavailable(err)
+			return nil, contended("TransactionConflict")
 		}
 	}
 }
@@ -65,7 +64,7 @@ func (s *Store) acceptedByRival(ctx context.Context, row webhook.Inbox) (*webhoo
 		return nil, err
 	}
 	if !ok {
-		return nil, unavailable(errors.New("accept: conflicts, and no row yet"))
+		return nil, contended("TransactionConflict")
 	}
 	return &existing, nil
 }

@@ -19,7 +19,7 @@ import (
 //	Inbox   id inbox_id · p provider · e endpoint_id · tn tenant · ei provider_event_id · et event_type
 //	        oi object_id · ov object_version · pc provider_created_at · ra received_at · bi raw_payload_ref
 //	        bx body_expires_at · dg payload_hash · mv matched_secret_version · sb same_body_as · cw conflict_with
-//	        uc uncovered · st status · oc outcome · f fence · ac attempt_count · rn run · na next_attempt_at
+//	        uc uncovered · uw unwanted · st status · oc outcome · f fence · ac attempt_count · rn run · na next_attempt_at
 //	        lu lease_until · ci claim_id · le last_error · pr processed_at · x expires_at (epoch seconds)
 //	        rk recent index · fk, fa failed index
 //	Outbox  id outbox_id · ii inbox_id · tp topic · ca created_at · pa published_at · g generation
@@ -97,6 +97,9 @@ func encodeInbox(r webhook.Inbox) (attributes, error) {
 	if r.Uncovered {
 		a["uc"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+	if r.Unwanted {
+		a["uw"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
 	setStr(a, "oc", string(r.Outcome))
 	setNum(a, "rn", int64(r.Run))
 	setMS(a, "na", r.NextAttemptAt)
@@ -118,7 +121,7 @@ func decodeInbox(a attributes) (webhook.Inbox, error) {
 		ObjectID: d.str("oi"), ObjectVersion: d.str("ov"), ProviderCreatedAt: d.ms("pc"), ReceivedAt: d.ms("ra"),
 		BodyID: webhook.BodyID(d.str("bi")), BodyExpiresAt: d.ms("bx"), Digest: webhook.Digest(hex.EncodeToString(d.bytes("dg"))),
 		MatchedVersion: webhook.KeyVersion(d.str("mv")), SameBodyAs: webhook.InboxID(d.str("sb")),
-		ConflictWith: webhook.InboxID(d.str("cw")), Uncovered: d.flag("uc"),
+		ConflictWith: webhook.InboxID(d.str("cw")), Uncovered: d.flag("uc"), Unwanted: d.flag("uw"),
 		Status: webhook.Status(d.str("st")), Outcome: webhook.Outcome(d.str("oc")), Fence: webhook.Fence(d.num("f")),
 		AttemptCount: int(d.num("ac")), Run: int(d.num("rn")), NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"),
 		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.seconds("x"),

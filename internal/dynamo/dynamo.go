@@ -17,11 +17,13 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"dakghar/internal/awsfault"
 	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
@@ -98,7 +100,7 @@ func (s *Store) Outbox(ctx context.Context, id webhook.OutboxID) (webhook.Outbox
 func (s *Store) read(ctx context.Context, table string, key attributes) (attributes, error) {
 	out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailable("GetItem", err)
 	}
 	if len(out.Item) == 0 {
 		return nil, nil
@@ -108,6 +110,17 @@ func (s *Store) read(ctx context.Context, table string, key attributes) (attribu
 
 // unavailable is the fact that the store gave no usable answer. It is our
 // fault, whatever the service called it: a throttle, a conflict, a time-out.
-func unavailable(err error) error {
-	return fault.New(fault.Ours, "store_unavailable", err)
+// Only a call that the service refuses as malformed will be refused the next
+// time as well.
+func unavailable(operation string, err error) error {
+	if awsfault.Code(err) == "ValidationException" {
+		return fault.New(fault.Permanent, "store_refused", awsfault.Summary(operation, err))
+	}
+	return fault.New(fault.Ours, "store_"+awsfault.Cause(err), awsfault.Summary(operation, err))
+}
+
+// contended is the fact that a transaction was turned away without an answer to
+// its conditions.
+func contended(reason string) error {
+	return fault.New(fault.Ours, "store_contended", errors.New("TransactWriteItems: "+reason))
 }

@@ -55,7 +55,7 @@ func (s *Store) putAct(a webhook.Act) types.TransactWriteItem {
 func (s *Store) RecordAct(ctx context.Context, a webhook.Act) error {
 	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Tables.Registry, Item: encodeAct(a)})
 	if err != nil {
-		return unavailable(err)
+		return unavailable("PutItem", err)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (s *Store) queryAll(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				yield(nil, unavailable(err))
+				yield(nil, unavailable("read", err))
 				return
 			}
 			for _, item := range page.Items {
@@ -255,7 +255,7 @@ func (s *Store) Inboxes(ctx context.Context, ids []webhook.InboxID) ([]webhook.I
 			s.Tables.Inbox: {Keys: keys, ConsistentRead: aws.Bool(true)},
 		}})
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, unavailable("read", err)
 		}
 		for _, item := range out.Responses[s.Tables.Inbox] {
 			row, err := decodeInbox(item)
@@ -267,7 +267,7 @@ func (s *Store) Inboxes(ctx context.Context, ids []webhook.InboxID) ([]webhook.I
 		// What the service did not get to is asked again, after a growing pause.
 		if keys = out.UnprocessedKeys[s.Tables.Inbox].Keys; len(keys) > 0 {
 			if err := s.Wait(ctx, pause+time.Duration(s.Chance()*float64(pause))); err != nil {
-				return nil, unavailable(err)
+				return nil, unavailable("read", err)
 			}
 			pause = min(2*pause, time.Second)
 		}
@@ -315,7 +315,7 @@ func (s *Store) newShards(since time.Time, index, hash, sort string, key func(sh
 			ScanIndexForward: aws.Bool(false), Limit: aws.Int32(shardPageSize), ExclusiveStartKey: from,
 		})
 		if err != nil {
-			return nil, nil, unavailable(err)
+			return nil, nil, unavailable("read", err)
 		}
 		stamps := make([]stamp, len(out.Items))
 		for i, item := range out.Items {

@@ -75,7 +75,7 @@ func writtenOrNot(err error) (bool, error) {
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return false, nil
 	}
-	return false, unavailable(err)
+	return false, unavailable("write", err)
 }
 
 // DueOutbox returns the ids in one shard of the due index that are due at or
@@ -88,7 +88,7 @@ func (s *Store) DueOutbox(ctx context.Context, shard int, dueBy time.Time, limit
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values, Limit: aws.Int32(int32(limit)), //nolint:gosec // limits are small constants
 	})
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailable("Query", err)
 	}
 	ids := make([]webhook.OutboxID, 0, len(out.Items))
 	for _, item := range out.Items {
@@ -99,8 +99,9 @@ func (s *Store) DueOutbox(ctx context.Context, shard int, dueBy time.Time, limit
 }
 
 // ScanOutbox returns a page of one segment of the outbox: the rows whose wake
-// time has come, and the cursor of the next page, empty at the end.
-func (s *Store) ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) ([]webhook.Outbox, string, error) {
+// time has come. A row that cannot be read is counted and passed over, so that
+// it hides no other.
+func (s *Store) ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) (webhook.OutboxPage, error) {
 	e := newExpression()
 	filter := e.name("wa") + " <= " + e.value(ms(wakeBy))
 	in := &dynamodb.ScanInput{
@@ -111,18 +112,20 @@ func (s *Store) ScanOutbox(ctx context.Context, segment, segments int, wakeBy ti
 	if from != "" {
 		in.ExclusiveStartKey = attributes{"id": str(from)}
 	}
+	var page webhook.OutboxPage
 	out, err := s.DB.Scan(ctx, in)
 	if err != nil {
-		return nil, "", unavailable(err)
+		return page, unavailable("Scan", err)
 	}
-	rows := make([]webhook.Outbox, 0, len(out.Items))
 	for _, item := range out.Items {
 		row, err := decodeOutbox(item)
 		if err != nil {
-			return nil, "", err
+			page.Unreadable++
+			continue
 		}
-		rows = append(rows, row)
+		page.Rows = append(page.Rows, row)
 	}
 	last := decoder{a: out.LastEvaluatedKey}
-	return rows, last.str("id"), nil
+	page.Next = last.str("id")
+	return page, nil
 }

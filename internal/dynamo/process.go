@@ -32,7 +32,7 @@ func (s *Store) Change(ctx context.Context, c webhook.Change) (*webhook.Inbox, b
 	}
 	failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
 	if !ok {
-		return nil, false, unavailable(err)
+		return nil, false, unavailable("UpdateItem", err)
 	}
 	if len(failed.Item) == 0 {
 		return nil, false, nil

@@ -111,7 +111,7 @@ func (s *Store) EndpointIDs(ctx context.Context) ([]webhook.EndpointID, error) {
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, unavailable("Query", err)
 		}
 		for _, item := range page.Items {
 			d := decoder{a: item}
@@ -136,7 +136,7 @@ func (s *Store) Lease(ctx context.Context, name, owner string, now, until time.T
 		if _, taken := errors.AsType[*types.ConditionalCheckFailedException](err); taken {
 			return "", false, nil
 		}
-		return "", false, unavailable(err)
+		return "", false, unavailable("UpdateItem", err)
 	}
 	d := decoder{a: out.Attributes}
 	return d.str("state"), true, d.err

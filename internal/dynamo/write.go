@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
 
@@ -16,6 +17,7 @@ const (
 	reasonNone      = "None"
 	reasonCondition = "ConditionalCheckFailed"
 	reasonConflict  = "TransactionConflict"
+	reasonInvalid   = "ValidationError"
 )
 
 // commit writes everything or nothing. A cancellation comes back as its
@@ -30,7 +32,7 @@ func (s *Store) commit(ctx context.Context, writes ...types.TransactWriteItem) (
 	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && len(cancelled.CancellationReasons) == len(writes) {
 		return cancelled.CancellationReasons, nil
 	}
-	return nil, unavailable(err)
+	return nil, unavailable("TransactWriteItems", err)
 }
 
 func refused(r types.CancellationReason) bool { return aws.ToString(r.Code) == reasonCondition }
@@ -45,14 +47,18 @@ func anyReason(reasons []types.CancellationReason, code string) bool {
 }
 
 // cancelledByService turns reasons that carry no refused condition into a fact:
-// a conflict, a throttle, a limit.
+// a conflict, a throttle, or a write that the service will never take.
 func cancelledByService(reasons []types.CancellationReason) error {
 	for _, r := range reasons {
-		if code := aws.ToString(r.Code); code != reasonNone && code != reasonCondition {
-			return unavailable(errors.New("transaction cancelled: " + code))
+		switch code := aws.ToString(r.Code); code {
+		case reasonNone, reasonCondition:
+		case reasonInvalid:
+			return fault.New(fault.Permanent, "store_refused", errors.New("TransactWriteItems: "+code))
+		default:
+			return contended(code)
 		}
 	}
-	return unavailable(errors.New("transaction cancelled without a reason"))
+	return contended("no reason")
 }
 
 // changeInbox renders a change as a transaction's write, which returns the row

@@ -167,7 +167,7 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.refuse(&refusal422)
 	}
 	return r.accept(ctx, event{
-		adapter: adapter, endpoint: endpoint, envelope: envelope, kind: kind, body: req.Body, matched: match, now: now,
+		adapter: adapter, endpoint: endpoint, envelope: envelope, kind: kind, unwanted: !allowed, body: req.Body, matched: match, now: now,
 	}, report)
 }
 

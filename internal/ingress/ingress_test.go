@@ -481,3 +481,31 @@ func TestBodiesAreSealedAndOpenedByteForByte(t *testing.T) {
 		t.Errorf("opened %d bytes, other than those that were sent", len(opened))
 	}
 }
+
+// Proves V7: an endpoint that keeps types it did not ask for stores them, and
+// nothing is done about them, whether the adapter knows the type or not.
+func TestKeptTypesAreStoredAndIgnored(t *testing.T) {
+	t.Parallel()
+	w := sim.New(t, sim.Options{})
+	e := w.AddEndpoint("stripe", "demo", stripeSecret)
+	w.Configure(e, func(e webhook.Endpoint) webhook.Endpoint {
+		e.Types, e.KeepUnknown = []webhook.EventType{"refund.created"}, true
+		return e
+	})
+	w.Send(w.Event(e, payment("evt_1")))
+	unknown := w.Event(e, payment("evt_2"))
+	unknown.Sample.Body = bytes.Replace(unknown.Sample.Body, []byte(`"payment_intent.succeeded"`), []byte(`"made.up"`), 1)
+	w.Send(unknown)
+	w.Rest()
+	for _, row := range w.Inbox() {
+		if row.Status != webhook.Processed || row.Outcome != webhook.Ignored || !row.Unwanted {
+			t.Errorf("%s of type %s ended %s %s", row.EventID, row.EventType, row.Status, row.Outcome)
+		}
+	}
+	if n := len(w.Inbox()); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+	for _, wrong := range w.Check() {
+		t.Error(wrong)
+	}
+}

@@ -67,6 +67,7 @@ func (r *Receiver) matchOthers(ctx context.Context, a *provider.Adapter, e webho
 	}
 	decoded, err := a.Scheme.DecodeKey(secret)
 	if err != nil {
+		r.Keys.Found(false)
 		return "", mismatch
 	}
 	version, err := matchKeys(a, req, meta, []signature.Key{{Version: string(v), Secret: decoded}})

@@ -149,7 +149,8 @@ type Schedule struct {
 	Log        *telemetry.Log
 }
 
-// Handle makes one pass.
+// Handle makes one pass. An error that the pass went on past is returned all the
+// same, so that it is counted as the function's.
 func (s *Schedule) Handle(ctx context.Context) error {
 	r := s.Reconciler.Run(ctx)
 	line := &telemetry.Line{}
@@ -161,9 +162,12 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	for act, n := range r.Acts {
 		line.Count("reconciler_"+act, n)
 	}
+	if given := r.Acts[reconciler.Exhausted] + r.Acts[reconciler.BodyExpiring]; given > 0 {
+		line.Count("failed", given)
+	}
 	if r.Ran {
 		line.Count("heartbeat", 1)
 	}
 	s.Log.Write(line)
-	return nil
+	return r.Err
 }

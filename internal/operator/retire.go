@@ -112,7 +112,7 @@ func (o *Operator) Retire(ctx context.Context, id webhook.EndpointID, version we
 		return done, err
 	}
 	e, err := o.change(ctx, id, act, func(now webhook.Endpoint) (webhook.Endpoint, bool, error) {
-		to, ok := now.Retire(version)
+		to, ok := now.Retire(version, o.Now())
 		if !ok && !now.Knows(version) {
 			_, err := resolve(now, keysOf(now, o.Now()), string(version))
 			return now, false, err

@@ -26,7 +26,7 @@ func (p *Processor) apply(ctx context.Context, row webhook.Inbox) (webhook.Outco
 		return "", "", fault.New(fault.Permanent, "provider_unknown", nil)
 	}
 	kind, ok := adapter.Kind(row.EventType)
-	if !ok {
+	if !ok || row.Unwanted {
 		outcome, err := p.finish(ctx, adapter, row, webhook.Ignored)
 		return outcome, "", err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"dakghar/internal/awsfault"
 	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
@@ -57,12 +58,12 @@ func (q *Queue) sendBatch(ctx context.Context, wakes []webhook.Wake, delays []ti
 			Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(string(body)),
 			DelaySeconds: int32((delays[i] + time.Second - 1) / time.Second), //nolint:gosec // at most 900
 		}
-		errs[i] = fault.New(fault.Ours, "queue_unavailable", errNotSent)
+		errs[i] = fault.New(fault.Ours, "queue_refused", errNotSent)
 	}
 	out, err := q.Client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &q.URL, Entries: entries})
 	if err != nil {
 		for i := range errs {
-			errs[i] = fault.New(fault.Ours, "queue_unavailable", err)
+			errs[i] = fault.New(fault.Ours, "queue_"+awsfault.Cause(err), awsfault.Summary("SendMessageBatch", err))
 		}
 		return
 	}

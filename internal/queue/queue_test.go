@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func TestOnlyWhatTheQueueTookCountsAsSent(t *testing.T) {
 		w, d := wakes(2)
 		c := &client{answer: func(*sqs.SendMessageBatchInput) (*sqs.SendMessageBatchOutput, error) { return nil, down }}
 		for i, err := range (&queue.Queue{Client: c, URL: "u"}).Send(t.Context(), w, d) {
-			if !errors.Is(err, down) || fault.CodeOf(err) != "queue_unavailable" {
+			if fault.KindOf(err) != fault.Ours || fault.CodeOf(err) != "queue_unreachable" || strings.Contains(err.Error(), "down") {
 				t.Errorf("wake %d: %v", i, err)
 			}
 		}

@@ -28,7 +28,7 @@ type Store interface {
 	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
 	Outbox(ctx context.Context, id webhook.OutboxID) (webhook.Outbox, bool, error)
 	DueOutbox(ctx context.Context, shard int, dueBy time.Time, limit int) ([]webhook.OutboxID, error)
-	ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) ([]webhook.Outbox, string, error)
+	ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) (webhook.OutboxPage, error)
 	MarkPublished(ctx context.Context, p webhook.Published) (bool, error)
 	PushWake(ctx context.Context, o webhook.Outbox, wakeAt time.Time) (bool, error)
 	DeleteOutbox(ctx context.Context, id webhook.OutboxID, upTo webhook.Fence) (bool, error)
@@ -99,6 +99,7 @@ const (
 	Sleeping      = "sleeping" // held, or a live lease: looked at again later
 	Lost          = "lost"     // somebody else was faster
 	NotSent       = "not_sent"
+	Unreadable    = "unreadable" // the row is no outbox row
 )
 
 const leaseName = "reconciler"
@@ -204,13 +205,16 @@ func (r *Reconciler) scan(ctx context.Context, c cursors, report *Report) cursor
 			if ctx.Err() != nil {
 				return c
 			}
-			rows, next, err := r.Store.ScanOutbox(ctx, segment, r.Policy.Segments, r.Now(), c.From[segment], r.Policy.PageRows)
+			page, err := r.Store.ScanOutbox(ctx, segment, r.Policy.Segments, r.Now(), c.From[segment], r.Policy.PageRows)
 			if err != nil {
 				report.note(err)
 				return c
 			}
-			r.look(ctx, rows, report)
-			c.From[segment], c.Done[segment] = next, next == ""
+			if page.Unreadable > 0 {
+				report.Acts[Unreadable] += page.Unreadable
+			}
+			r.look(ctx, page.Rows, report)
+			c.From[segment], c.Done[segment] = page.Next, page.Next == ""
 		}
 	}
 	report.Whole = true

@@ -1,17 +1,11 @@
 package secret
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"dakghar/internal/awsfault"
 	"dakghar/internal/fault"
 )
 
@@ -35,49 +29,7 @@ var (
 // storeFault turns an SDK error into ours. Only the operation, the code and the
 // status are kept: the store's own words are not ours to vouch for.
 func storeFault(op string, err error) error {
-	return fault.New(fault.Ours, "secret_"+causeOf(err), summary(op, err))
-}
-
-func causeOf(err error) string {
-	var status int
-	if resp, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
-		status = resp.HTTPStatusCode()
-	}
-	_, answered := errors.AsType[smithy.APIError](err)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "timeout"
-	case throttles.IsErrorThrottle(err) == aws.TrueTernary || status == http.StatusTooManyRequests:
-		return "throttled"
-	case status == http.StatusForbidden || codeOf(err) == "AccessDeniedException":
-		return "denied"
-	case status >= http.StatusInternalServerError || codeOf(err) == "InternalServiceError":
-		return "unavailable"
-	case answered:
-		return "refused"
-	}
-	return "unreachable"
-}
-
-var throttles = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
-
-func codeOf(err error) string {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-func summary(op string, err error) error {
-	for _, known := range []error{context.DeadlineExceeded, context.Canceled} {
-		if errors.Is(err, known) {
-			return fmt.Errorf("%s: %w", op, known)
-		}
-	}
-	if code := codeOf(err); code != "" {
-		return fmt.Errorf("%s: %s", op, code)
-	}
-	return fmt.Errorf("%s: no answer", op)
+	return fault.New(fault.Ours, "secret_"+awsfault.Cause(err), awsfault.Summary(op, err))
 }
 
 // definite reports an answer of the store, as opposed to its silence.

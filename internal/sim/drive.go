@@ -238,9 +238,7 @@ func (w *World) Reconcile() {
 		w.Reconciler.restart()
 		return
 	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	w.ReconcileErr = err
 }
 
 // Settle works off what is ready now: stream and queue, until both are empty.

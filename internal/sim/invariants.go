@@ -64,11 +64,11 @@ func (w *World) Inbox() []webhook.Inbox {
 // Outbox returns every outbox row.
 func (w *World) Outbox() []webhook.Outbox {
 	w.T.Helper()
-	all, _, err := w.Outside.ScanOutbox(w.T.Context(), 0, 1, w.Now().Add(100*365*24*time.Hour), "", 100_000)
+	page, err := w.Outside.ScanOutbox(w.T.Context(), 0, 1, w.Now().Add(100*365*24*time.Hour), "", 100_000)
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return all
+	return page.Rows
 }
 
 // Row returns one inbox row.

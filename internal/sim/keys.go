@@ -43,7 +43,7 @@ func (w *World) PutKeyByOtherMeans(e *Endpoint, secretText string) signature.Key
 // RetireKey ends the trust in a version.
 func (w *World) RetireKey(e *Endpoint, v webhook.KeyVersion) {
 	w.T.Helper()
-	w.changeEndpoint(e, func(current webhook.Endpoint) (webhook.Endpoint, bool) { return current.Retire(v) })
+	w.changeEndpoint(e, func(current webhook.Endpoint) (webhook.Endpoint, bool) { return current.Retire(v, w.Now()) })
 }
 
 func (w *World) changeEndpoint(e *Endpoint, change func(webhook.Endpoint) (webhook.Endpoint, bool)) {
@@ -59,4 +59,10 @@ func (w *World) changeEndpoint(e *Endpoint, change func(webhook.Endpoint) (webho
 	if written, err := w.Outside.UpdateEndpoint(w.T.Context(), changed); err != nil || !written {
 		w.T.Fatalf("endpoint %s: written %v, %v", e.ID, written, err)
 	}
+}
+
+// Configure changes an endpoint's settings.
+func (w *World) Configure(e *Endpoint, change func(webhook.Endpoint) webhook.Endpoint) {
+	w.T.Helper()
+	w.changeEndpoint(e, func(current webhook.Endpoint) (webhook.Endpoint, bool) { return change(current), true })
 }

@@ -85,6 +85,8 @@ type World struct {
 	sqs                             *sqs.Client
 	secrets                         *secretsmanager.Client
 	cursor                          streamCursor
+	// ReconcileErr is what the last pass of the reconciler returned.
+	ReconcileErr error
 
 	endpoints map[webhook.EndpointID]*Endpoint
 	pending   []*Delivery

@@ -531,14 +531,14 @@ func (s suite) scan(t *testing.T) {
 	for segment := range 3 {
 		from := ""
 		for {
-			rows, next, err := s.ScanOutbox(t.Context(), segment, 3, now.Add(time.Minute), from, 7)
+			page, err := s.ScanOutbox(t.Context(), segment, 3, now.Add(time.Minute), from, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range rows {
+			for _, o := range page.Rows {
 				delete(want, o.ID)
 			}
-			if from = next; from == "" {
+			if from = page.Next; from == "" {
 				break
 			}
 		}
@@ -546,9 +546,9 @@ func (s suite) scan(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("%d rows were not found", len(want))
 	}
-	rows, _, err := s.ScanOutbox(t.Context(), 0, 1, now.Add(-time.Hour), "", 1000)
-	if err != nil || len(rows) > 0 {
-		t.Errorf("before their time: %d rows, error %v; want none", len(rows), err)
+	page, err := s.ScanOutbox(t.Context(), 0, 1, now.Add(-time.Hour), "", 1000)
+	if err != nil || len(page.Rows) > 0 {
+		t.Errorf("before their time: %d rows, error %v; want none", len(page.Rows), err)
 	}
 }
 
@@ -711,7 +711,7 @@ func LargestRow() webhook.Inbox {
 	row.EventID, row.EventType = webhook.EventID(long(webhook.EventIDBytesMax)), webhook.EventType(long(webhook.EventTypeBytesMax))
 	row.ObjectID, row.ObjectVersion = long(webhook.ObjectIDBytesMax), long(webhook.ObjectVersionBytesMax)
 	row.MatchedVersion = webhook.KeyVersion(long(64))
-	row.SameBodyAs, row.Uncovered = row.ID, true
+	row.SameBodyAs, row.Uncovered, row.Unwanted = row.ID, true, true
 	row.Status, row.Outcome, row.Fence, row.AttemptCount, row.Run = webhook.Processed, webhook.AlreadyApplied, 1_000_000, 100, 10
 	row.LeaseUntil, row.ClaimID, row.LastError = now, webhook.ClaimID(long(26)), long(webhook.LastErrorBytesMax)
 	row.ProcessedAt, row.ExpiresAt = now, now

@@ -48,6 +48,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"EventsWait":             {"AWS/SQS ApproximateAgeOfOldestMessage", "EventQueue.QueueName", "Maximum", above, 300.0, good},
 		"OldestOpenWaits":        {"Dakghar oldest_open_age_s", "ReconcilerFunction", "Maximum", above, 600.0, good},
 		"EventsFail":             {"Dakghar failed", "ProcessorFunction", "Sum", above, 0.0, good},
+		"EventsGivenUp":          {"Dakghar failed", "ReconcilerFunction", "Sum", above, 0.0, good},
 		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
 	}

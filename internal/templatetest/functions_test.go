@@ -16,7 +16,7 @@ var environment = map[string]map[string]string{
 	"IngressFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
-		"SECRET_PREFIX": "${AWS::StackName}/endpoint/", "BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays",
+		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays",
 		"INBOX_DAYS": "InboxDays",
 	},
 	"RelayFunction": {
@@ -29,7 +29,7 @@ var environment = map[string]map[string]string{
 		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
 	"ReconcilerFunction": {
-		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BUSINESS_TABLE": "BusinessTable",
+		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable",
 		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},

@@ -162,6 +162,7 @@ func TestOutputsNameWhatTheCommandNeeds(t *testing.T) {
 		"BodyBucketName":         "BodyBucket",
 		"DataKeyArn":             "DataKey.Arn",
 		"SecretPrefix":           "${AWS::StackName}/endpoint/",
+		"InboxDays":              "InboxDays",
 		"IngressFunctionName":    "IngressFunction",
 		"RelayFunctionName":      "RelayFunction",
 		"ProcessorFunctionName":  "ProcessorFunction",

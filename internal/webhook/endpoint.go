@@ -117,13 +117,21 @@ func (e Endpoint) Knows(v KeyVersion) bool {
 }
 
 // Retire returns the endpoint without a version, which is never trusted again.
-// False means that the endpoint does not list it.
-func (e Endpoint) Retire(v KeyVersion) (Endpoint, bool) {
+// What had ended because of that version stays ended: an older key that was over
+// does not come back when the one that followed it goes. False means that the
+// endpoint does not list the version.
+func (e Endpoint) Retire(v KeyVersion, now time.Time) (Endpoint, bool) {
 	i := slices.IndexFunc(e.Keys, func(k TrustedKey) bool { return k.Version == v })
 	if i < 0 {
 		return e, false
 	}
-	e.Keys = slices.Delete(slices.Clone(e.Keys), i, i+1)
+	keys := slices.Clone(e.Keys)
+	for j := i + 1; j < len(keys); j++ {
+		if until := e.trustedUntil(j); !until.IsZero() && !now.Before(until) {
+			keys[j].NotAfter = until
+		}
+	}
+	e.Keys = slices.Delete(keys, i, i+1)
 	e.Retired = append(slices.Clone(e.Retired), v)
 	return e, true
 }

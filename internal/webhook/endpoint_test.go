@@ -54,7 +54,7 @@ func TestKeysAreAddedOnceAndRetiredForEver(t *testing.T) {
 	if _, ok := e.Add(webhook.TrustedKey{Version: "e"}); ok {
 		t.Error("a fifth key was added")
 	}
-	e, ok := e.Retire("b")
+	e, ok := e.Retire("b", now)
 	if !ok {
 		t.Fatal("a listed key was not retired")
 	}
@@ -68,8 +68,34 @@ func TestKeysAreAddedOnceAndRetiredForEver(t *testing.T) {
 	if _, ok := e.Add(webhook.TrustedKey{Version: "b"}); ok {
 		t.Error("a retired key was added again")
 	}
-	if _, ok := e.Retire("b"); ok {
+	if _, ok := e.Retire("b", now); ok {
 		t.Error("a retired key was retired again")
+	}
+}
+
+// Proves S4: retiring a leaked key revives no older one that was over, and ends
+// none that was still in use.
+func TestRetiringAKeyRevivesNoOlderOne(t *testing.T) {
+	t.Parallel()
+	e := webhook.Endpoint{Overlap: 3 * day, Keys: []webhook.TrustedKey{
+		{Version: "leaked", AddedAt: now.Add(-2 * day), FirstMatch: now.Add(-day)},
+		{Version: "in use", AddedAt: now.Add(-60 * day), FirstMatch: now.Add(-59 * day)},
+		{Version: "over", AddedAt: now.Add(-300 * day), FirstMatch: now.Add(-300 * day)},
+	}}
+	for _, v := range []webhook.KeyVersion{"leaked", "in use"} {
+		var ok bool
+		if e, ok = e.Retire(v, now); !ok {
+			t.Fatalf("%s was not retired", v)
+		}
+		want := []webhook.KeyVersion{"in use"}
+		if v == "in use" {
+			want = nil
+		}
+		for _, later := range []time.Time{now, now.Add(100 * day)} {
+			if diff := cmp.Diff(want, e.Trusted(later)); diff != "" {
+				t.Errorf("after %s went, trusted at %s (-want +got):\n%s", v, later, diff)
+			}
+		}
 	}
 }
 

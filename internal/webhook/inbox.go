@@ -72,6 +72,8 @@ type Inbox struct {
 	ConflictWith InboxID
 	// Uncovered marks an event whose signature does not cover the body.
 	Uncovered bool
+	// Unwanted marks an event of a type that the endpoint keeps and does not act on.
+	Unwanted bool
 
 	Status        Status
 	Outcome       Outcome

@@ -59,3 +59,12 @@ type Placed struct {
 	Existed    bool
 	FirstInbox InboxID
 }
+
+// OutboxPage is one page of a scan of the outbox.
+type OutboxPage struct {
+	Rows []Outbox
+	// Unreadable counts rows that are no outbox rows.
+	Unreadable int
+	// Next continues the scan; empty at the end.
+	Next string
+}

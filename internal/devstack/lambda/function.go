@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"time"
 )
 
@@ -88,6 +89,12 @@ type Config struct {
 	SandboxesMax int  // beyond it invocations wait; default 200. Lambda would refuse at the account's limit
 	StartsMax    int  // sandboxes starting at once; default 4, so that a burst does not starve the running ones
 
+	// On Lambda every sandbox brings its own processor; here it takes from those that
+	// run. Up to EagerMax of them start at once; beyond it an invocation first waits for
+	// Patience, in which a busy machine catches up and a stalled service does not.
+	EagerMax int           // default 4 a processor
+	Patience time.Duration // default 100 ms
+
 	Log   io.Writer        // the sandboxes' output, line by line after the function's name
 	Now   func() time.Time // wall clock for deadlines told to sandboxes
 	NewID func() string    // request ids: UUIDs
@@ -100,6 +107,8 @@ func (c Config) withDefaults() Config {
 	c.Grace = orDefault(c.Grace, 500*time.Millisecond)
 	c.SandboxesMax = orDefault(c.SandboxesMax, 200)
 	c.StartsMax = orDefault(c.StartsMax, 4)
+	c.EagerMax = orDefault(c.EagerMax, 4*runtime.NumCPU())
+	c.Patience = orDefault(c.Patience, 100*time.Millisecond)
 	c.MemoryMB = orDefault(c.MemoryMB, 128)
 	if c.Log == nil {
 		c.Log = io.Discard

@@ -20,6 +20,7 @@ type Pool struct {
 	queue     []*invocation // accepted and not yet given to a sandbox, oldest first
 	sandboxes []*sandbox    // every one whose process is not known to be gone, oldest first
 	idle      []*sandbox    // those that wait for work; the last one worked most recently
+	later     bool          // match will be called again when somebody's patience ends
 	exits     sync.WaitGroup
 }
 
@@ -29,6 +30,7 @@ var _ Function = (*Pool)(nil)
 type invocation struct {
 	id      string
 	payload []byte
+	since   time.Time
 	done    chan result // capacity 1: the answer never waits for a caller that left
 }
 
@@ -49,7 +51,7 @@ func (p *Pool) Invoke(ctx context.Context, payload []byte) ([]byte, string, erro
 	if len(payload) > PayloadBytesMax {
 		return nil, "", ErrPayloadTooLarge
 	}
-	inv := &invocation{id: p.cfg.NewID(), payload: payload, done: make(chan result, 1)}
+	inv := &invocation{id: p.cfg.NewID(), payload: payload, since: time.Now(), done: make(chan result, 1)}
 	if err := p.accept(inv); err != nil {
 		return nil, "", err
 	}
@@ -109,9 +111,31 @@ func (p *Pool) match() {
 		if p.closed || starting >= p.cfg.StartsMax || len(p.sandboxes) >= p.cfg.SandboxesMax {
 			return
 		}
+		if len(p.sandboxes) >= p.cfg.EagerMax && !p.outOfPatience(p.queue[len(p.queue)-need]) {
+			return
+		}
 		p.start()
 		starting++
 	}
+}
+
+// outOfPatience reports whether an invocation has waited long enough for a
+// sandbox of its own. If not, match is called again when it has. The lock is held.
+func (p *Pool) outOfPatience(inv *invocation) bool {
+	left := p.cfg.Patience - time.Since(inv.since)
+	if left <= 0 {
+		return true
+	}
+	if !p.later {
+		p.later = true
+		time.AfterFunc(left, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.later = false
+			p.match()
+		})
+	}
+	return false
 }
 
 // failOldest answers the invocation that has waited longest, if there is one:

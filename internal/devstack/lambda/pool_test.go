@@ -252,6 +252,30 @@ func TestBeyondTheMostSandboxesInvocationsWaitTheirTurn(t *testing.T) {
 	}
 }
 
+func TestBeyondTheEagerSandboxesAnInvocationIsPatient(t *testing.T) {
+	pool, _ := newPool(t, func(c *lambda.Config) { c.EagerMax = 1; c.Patience = time.Hour; c.SettleTime = time.Minute })
+	g := newGate(t)
+	first := later(t, pool, g.order("gate"))
+	pid := <-g.arrived
+	second := later(t, pool, `{}`)
+	close(g.open)
+	if a, b := pidOf(t, <-first), pidOf(t, <-second); a != pid || b != pid {
+		t.Errorf("answered by %d and %d, want %d", a, b, pid)
+	}
+}
+
+func TestPatienceEndsWithASandboxOfItsOwn(t *testing.T) {
+	pool, _ := newPool(t, func(c *lambda.Config) { c.EagerMax = 1; c.Patience = time.Millisecond; c.SettleTime = time.Minute })
+	g := newGate(t)
+	first := later(t, pool, g.order("gate"))
+	pid := <-g.arrived
+	if other := pidOf(t, invoke(t, pool, `{}`)); other == pid {
+		t.Error("the process that was busy answered")
+	}
+	close(g.open)
+	<-first
+}
+
 func TestReservedConcurrencyRefusesTheNextOne(t *testing.T) {
 	one := 1
 	pool, _ := newPool(t, func(c *lambda.Config) { c.Reserved = &one })
