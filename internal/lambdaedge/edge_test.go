@@ -1,11 +1,13 @@
 package lambdaedge_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +57,28 @@ func TestSampleRequests(t *testing.T) {
 				t.Errorf("status %d %s, want %d", status, body, want)
 			}
 		})
+	}
+}
+
+// Proves M1: a wrong signature and a stale one are answered alike and counted apart.
+func TestRefusedSignaturesAreCountedByCause(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := sim.New(t, sim.Options{Log: &log})
+	w.Advance(signedAt.Sub(w.Now()))
+	w.AddEndpoint("stripe", "demo", "whsec_synthetic")
+	for _, step := range []struct{ name, metric string }{
+		{"http-body-altered.json", `"refused_signature_mismatch":1`}, {"http-post-json.json", `"refused_signature_stale":1`},
+	} {
+		if step.name == "http-post-json.json" {
+			w.Advance(time.Hour)
+		}
+		if status, _ := w.Invoke(json.RawMessage(sample(t, step.name))); status != http.StatusUnauthorized {
+			t.Errorf("%s: status %d", step.name, status)
+		}
+		if !strings.Contains(log.String(), step.metric) {
+			t.Errorf("%s: the line lacks %s: %s", step.name, step.metric, log.String())
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 	line.Str("request_id", requestID).Str("decision", string(r.Decision)).Str("cause", r.Cause).
 		Str("endpoint_id", string(r.Endpoint)).Str("inbox_id", string(r.InboxID)).Str("event_type", string(r.Type)).
 		Str("matched_secret_version", string(r.Matched)).Err(r.Err).
-		Count(string(r.Decision), 1).Millis("ack_ms", took)
+		Count(counted(r), 1).Millis("ack_ms", took)
 	if r.Commit > 0 {
 		line.Millis("commit_ms", r.Commit)
 	}
@@ -84,6 +84,16 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 		line.Seconds("secret_cache_age_s", age.Seconds())
 	}
 	h.Log.Write(line)
+}
+
+// counted names the metric of a request. Refused signatures are answered alike
+// and counted apart: a wrong key, a stale time and a retired key ask for
+// different things of an operator.
+func counted(r ingress.Report) string {
+	if strings.HasPrefix(r.Cause, "signature_") {
+		return "refused_" + r.Cause
+	}
+	return string(r.Decision)
 }
 
 func requestOf(e *httpEvent) ingress.Request {
