@@ -25,7 +25,7 @@ import (
 // The shape of a run: its lease outlasts the function's timeout of 60 s.
 const (
 	segments = 4
-	pageRows = 500
+	pageRows = 200
 	lease    = 90 * time.Second
 	slack    = 5 * time.Second
 )

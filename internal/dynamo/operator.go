@@ -118,9 +118,16 @@ func (s *Store) Reopen(ctx context.Context, c webhook.Change, run int, promise w
 	return 0, cancelledByService(reasons)
 }
 
-// Suspend holds or fails a row by an operator, takes its promise away and
-// records the act. False means that the row has moved on.
-func (s *Store) Suspend(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
+// Hold takes a row out of the work by an operator, leaves the promise that
+// somebody comes before its body is gone, and records the act. False means that
+// the row has moved on.
+func (s *Store) Hold(ctx context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error) {
+	return s.commitFirst(ctx, s.changeInbox(c), s.putOutbox(promise), s.putAct(a))
+}
+
+// FailBy ends a row by an operator, takes its promise away and records the act.
+// False means that the row has moved on.
+func (s *Store) FailBy(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
 	return s.commitFirst(ctx, s.changeInbox(c), s.deleteOutbox(promise), s.putAct(a))
 }
 

@@ -15,15 +15,11 @@ type event struct {
 	adapter  *provider.Adapter
 	endpoint webhook.Endpoint
 	envelope provider.Envelope
-	kind     provider.Kind
 	unwanted bool // of a type that the endpoint keeps and does not act on
 	body     []byte
 	matched  webhook.KeyVersion
 	now      time.Time
 }
-
-// noteTime bounds what noting a key's first match may add to an answer.
-const noteTime = 200 * time.Millisecond
 
 // bodyTries bounds the dance with the expiry sweep: put, found, gone before the
 // renewal, put again.
@@ -59,7 +55,7 @@ func (r *Receiver) accept(ctx context.Context, ev event, report Report) Report {
 		return report.fail(err)
 	case existing == nil:
 		r.Recent.Add(id, digest)
-		return report.succeed(ev.adapter.SuccessCode, acceptedAs(row))
+		return report.succeed(ev.adapter.SuccessCode, Accepted)
 	}
 	return r.known(ctx, ev, row, *existing, body, placed, report)
 }
@@ -73,8 +69,6 @@ func (r *Receiver) noteMatch(ctx context.Context, ev event) <-chan struct{} {
 	}
 	go func() {
 		defer close(done)
-		ctx, cancel := context.WithTimeout(ctx, noteTime)
-		defer cancel()
 		r.Endpoints.Matched(ctx, ev.endpoint, ev.matched, ev.now)
 	}()
 	return done
@@ -126,30 +120,22 @@ func (r *Receiver) newRow(ev event, id webhook.InboxID, digest webhook.Digest, b
 		Status: webhook.Received, NextAttemptAt: ev.now,
 	}
 	// The same bytes under a fresh id are possible only where the id is not
-	// signed: then they may be a captured request.
+	// signed: then they may be a captured request. Such senders have no kinds that
+	// add up, so applying it converges.
 	if placed.Existed && placed.FirstInbox != id && !ev.adapter.Covers.ID {
 		row.SameBodyAs = placed.FirstInbox
-		if ev.kind.Delta {
-			row.Status = webhook.Held
-		}
 	}
 	return row
 }
 
-// commit writes the row and its promise. A held row has nobody to wake.
+// commit writes the row and its promise. A held row's is only that somebody comes
+// before its body is gone.
 func (r *Receiver) commit(ctx context.Context, row webhook.Inbox) (*webhook.Inbox, error) {
-	if row.Status == webhook.Held {
-		return r.Inbox.Accept(ctx, row, nil)
-	}
 	promise := webhook.NewOutbox(row, row.ReceivedAt, row.ReceivedAt)
-	return r.Inbox.Accept(ctx, row, &promise)
-}
-
-func acceptedAs(row webhook.Inbox) Decision {
 	if row.Status == webhook.Held {
-		return HeldForReview
+		promise = webhook.NewHeldOutbox(row, row.ReceivedAt)
 	}
-	return Accepted
+	return r.Inbox.Accept(ctx, row, &promise)
 }
 
 // known answers for an event whose row was there before. Nothing that happened

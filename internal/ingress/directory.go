@@ -17,6 +17,9 @@ const DirectoryAge = 30 * time.Second
 // directoryMax bounds the memory that strangers can fill with unknown names.
 const directoryMax = 10_000
 
+// noteTime bounds what noting a key may add to an answer.
+const noteTime = 200 * time.Millisecond
+
 // directoryRead bounds one read, which outlives the request that asked for it,
 // so that a stalled one does not hold up those that come after it.
 const directoryRead = time.Second
@@ -103,6 +106,8 @@ func (d *Directory) Adopt(ctx context.Context, e webhook.Endpoint, v webhook.Key
 // change writes an endpoint under its revision and forgets the outdated copy,
 // whoever was faster.
 func (d *Directory) change(ctx context.Context, e webhook.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, noteTime)
+	defer cancel()
 	if _, err := d.registry.UpdateEndpoint(ctx, e); err != nil {
 		return
 	}

@@ -74,7 +74,6 @@ const (
 	Duplicate       Decision = "duplicate"
 	DuplicateVaried Decision = "duplicate_varied" // a duplicate whose body differs, as this provider's may
 	Conflict        Decision = "conflict"         // a known id with another body: kept, held for an operator
-	HeldForReview   Decision = "held"             // a known body under a fresh, unsigned id, of a kind that adds up
 	Handshake       Decision = "handshake"
 )
 
@@ -131,7 +130,10 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 	defer cancel()
 	now := r.Now()
 
-	report := Report{Provider: req.Provider, Bytes: len(req.Body)}
+	report := Report{Bytes: len(req.Body)}
+	if a, ok := r.Providers.Lookup(req.Provider); ok {
+		report.Provider = a.Name // a stranger's own word must not become a metric's dimension
+	}
 	adapter, refusal := r.admit(req)
 	if refusal != nil {
 		return report.refuse(refusal)
@@ -162,12 +164,12 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.shake(envelope.Handshake)
 	}
 	report.Type = envelope.Type
-	kind, allowed := adapter.Kind(envelope.Type)
+	_, allowed := adapter.Kind(envelope.Type)
 	if allowed = allowed && endpointAllows(endpoint, envelope.Type); !allowed && !endpoint.KeepUnknown {
 		return report.refuse(&refusal422)
 	}
 	return r.accept(ctx, event{
-		adapter: adapter, endpoint: endpoint, envelope: envelope, kind: kind, unwanted: !allowed, body: req.Body, matched: match, now: now,
+		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, body: req.Body, matched: match, now: now,
 	}, report)
 }
 

@@ -110,6 +110,14 @@ func TestRefusals(t *testing.T) {
 		{"an endpoint id that cannot be one", func(_ *testing.T, r *request) {
 			r.event = func(e map[string]any) { e["rawPath"] = "/in/stripe/DEMO" }
 		}, refused(404, "not_found")},
+		{"a slash that came as an escape, into another provider's route", func(_ *testing.T, r *request) {
+			r.event = func(e map[string]any) {
+				e["routeKey"], e["rawPath"] = "POST /in/github/{endpoint_id}", "/in/github/x/in/stripe/demo"
+			}
+		}, refused(404, "not_found")},
+		{"line breaks in base64", func(_ *testing.T, r *request) {
+			r.event = func(e map[string]any) { e["body"] = e["body"].(string)[:8] + "\r\n" + e["body"].(string)[8:] }
+		}, refused(400, "body_malformed")},
 		{"no path at all", func(_ *testing.T, r *request) {
 			r.event = func(e map[string]any) { e["rawPath"] = "/" }
 		}, refused(404, "not_found")},

@@ -158,7 +158,11 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	if !r.Ran {
 		decision = "lease_taken"
 	}
-	line.Str("decision", decision).Err(r.Err).Count("looked", r.Looked).Seconds("oldest_open_age_s", r.OldestS)
+	line.Str("decision", decision).Err(r.Err).Count("looked", r.Looked)
+	if r.Whole {
+		// Without a whole scan there is no oldest: a missing figure, not a good one.
+		line.Seconds("oldest_open_age_s", r.OldestS)
+	}
 	for act, n := range r.Acts {
 		line.Count("reconciler_"+act, n)
 	}

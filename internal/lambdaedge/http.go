@@ -32,6 +32,7 @@ type HTTP struct {
 
 // httpEvent is the part of the event that is used.
 type httpEvent struct {
+	RouteKey        string            `json:"routeKey"`
 	RawPath         string            `json:"rawPath"`
 	Headers         map[string]string `json:"headers"`
 	Body            string            `json:"body"`
@@ -76,7 +77,10 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 	line.Str("request_id", requestID).Str("decision", string(r.Decision)).Str("cause", r.Cause).
 		Str("endpoint_id", string(r.Endpoint)).Str("inbox_id", string(r.InboxID)).Str("event_type", string(r.Type)).
 		Str("matched_secret_version", string(r.Matched)).Err(r.Err).
-		Count(counted(r), 1).Millis("ack_ms", took)
+		Count(counted(r), 1)
+	if acknowledges(r.Answer.Status) {
+		line.Millis("ack_ms", took)
+	}
 	if r.Commit > 0 {
 		line.Millis("commit_ms", r.Commit)
 	}
@@ -85,6 +89,10 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 	}
 	h.Log.Write(line)
 }
+
+// acknowledges tells an answer that a provider waits for from a refusal, whose
+// quickness would make slow acknowledgements look better.
+func acknowledges(status int) bool { return status < 400 || status == http.StatusServiceUnavailable }
 
 // counted names the metric of a request. Refused signatures are answered alike
 // and counted apart: a wrong key, a stale time and a retired key ask for
@@ -105,22 +113,31 @@ func requestOf(e *httpEvent) ingress.Request {
 		// The flag decides, never the content type. Strict: no line breaks, no
 		// loose bits, so these are the bytes that were sent, or none.
 		req.Body, req.BodyError = base64.StdEncoding.Strict().DecodeString(e.Body)
+		if strings.ContainsAny(e.Body, "\r\n") { // which the decoder would pass over
+			req.BodyError = base64.CorruptInputError(0)
+		}
 	}
 	return req
 }
 
 // addressOf reads /in/{provider}/{endpoint_id} from the end of the path, which
-// may begin with a stage or a custom domain's mapping.
+// may begin with a stage or a custom domain's mapping. The gateway decodes
+// escapes in a path, so a slash may have come as one: the provider must be that
+// of the route, whose throttle the request passed.
 func addressOf(e *httpEvent) (webhook.Provider, string) {
 	path := e.RawPath
 	if path == "" {
 		path = e.RequestContext.HTTP.Path
 	}
 	parts := strings.Split(path, "/")
-	if n := len(parts); n >= 3 && parts[n-3] == "in" {
-		return webhook.Provider(parts[n-2]), parts[n-1]
+	n := len(parts)
+	if n < 3 || parts[n-3] != "in" {
+		return "", ""
 	}
-	return "", ""
+	if _, route, ok := strings.Cut(e.RouteKey, "/in/"); ok && !strings.HasPrefix(route, parts[n-2]+"/") {
+		return "", ""
+	}
+	return webhook.Provider(parts[n-2]), parts[n-1]
 }
 
 // canonical lower-cases header names. API Gateway does so already; `sam local`

@@ -48,35 +48,44 @@ func (o *Operator) reopen(ctx context.Context, id webhook.InboxID, from webhook.
 }
 
 // Hold takes an open event out of the work until it is released. A worker that
-// has it loses its claim.
+// has it loses its claim. Before its body would expire it ends FAILED.
 func (o *Operator) Hold(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	return o.suspend(ctx, id, "inbox hold", why, func(row webhook.Inbox, _ time.Time) webhook.Change { return row.Hold("held_by_operator") })
-}
-
-// Fail ends an open event as FAILED. It can be replayed.
-func (o *Operator) Fail(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	return o.suspend(ctx, id, "inbox fail", why, func(row webhook.Inbox, now time.Time) webhook.Change {
-		return row.Fail(now, "failed_by_operator", o.KeepInbox)
-	})
-}
-
-func (o *Operator) suspend(ctx context.Context, id webhook.InboxID, name, why string, decide func(webhook.Inbox, time.Time) webhook.Change) (webhook.Inbox, error) {
-	row, act, err := o.begin(ctx, id, name, why)
+	row, act, err := o.begin(ctx, id, "inbox hold", why)
 	if err != nil {
 		return row, err
 	}
-	if row.Status.Terminal() || row.Status == webhook.Held && name == "inbox hold" {
-		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; %s is for events that are still open", id, row.Status, name), o.show(id))
+	if row.Status.Terminal() || row.Status == webhook.Held {
+		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; only events in the work are held", id, row.Status), o.show(id))
 	}
-	change := decide(row, act.At)
-	written, err := o.Inbox.Suspend(ctx, change, webhook.NewOutboxID(id, webhook.TopicProcess, 0), act)
+	change := row.Hold("held_by_operator")
+	after := change.Apply(row)
+	written, err := o.Inbox.Hold(ctx, change, webhook.NewHeldOutbox(after, act.At), act)
+	return o.done(row, after, written, err)
+}
+
+// Fail ends an open or held event as FAILED. It can be replayed.
+func (o *Operator) Fail(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
+	row, act, err := o.begin(ctx, id, "inbox fail", why)
+	if err != nil {
+		return row, err
+	}
+	if row.Status.Terminal() {
+		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; only open events are failed", id, row.Status), o.show(id))
+	}
+	change := row.Fail(act.At, "failed_by_operator", o.KeepInbox)
+	written, err := o.Inbox.FailBy(ctx, change, webhook.NewOutboxID(id, webhook.TopicProcess, 0), act)
+	return o.done(row, change.Apply(row), written, err)
+}
+
+// done is the answer to a change that was or was not written.
+func (o *Operator) done(before, after webhook.Inbox, written bool, err error) (webhook.Inbox, error) {
 	switch {
 	case err != nil:
-		return row, unreachable("the inbox", err)
+		return before, unreachable("the inbox", err)
 	case !written:
-		return row, o.moved(id)
+		return before, o.moved(before.ID)
 	}
-	return change.Apply(row), nil
+	return after, nil
 }
 
 // begin reads the event and begins the record of the act on it.

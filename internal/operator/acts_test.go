@@ -90,8 +90,12 @@ func TestWhatAnOperatorDoesToAnEvent(t *testing.T) {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
 			promises := map[webhook.OutboxID]webhook.Outbox{}
-			if tt.open {
-				o := webhook.NewOutbox(want, w.Clock, w.Clock)
+			o := webhook.NewOutbox(want, w.Clock, w.Clock)
+			switch {
+			case want.Status == webhook.Held:
+				o = webhook.NewHeldOutbox(want, w.Clock)
+				promises[o.ID] = o
+			case tt.open:
 				promises[o.ID] = o
 			}
 			if diff := cmp.Diff(promises, w.Promises); diff != "" {

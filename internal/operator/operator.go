@@ -44,8 +44,10 @@ type Inbox interface {
 	FailedInbox(ctx context.Context, since time.Time) iter.Seq2[webhook.Inbox, error]
 	// Reopen opens a failed or held row again, unless its run was applied.
 	Reopen(ctx context.Context, c webhook.Change, run int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error)
-	// Suspend holds or fails a row. False means that it has moved on.
-	Suspend(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error)
+	// Hold takes a row out of the work, and FailBy ends it. False means that it has
+	// moved on.
+	Hold(ctx context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error)
+	FailBy(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error)
 }
 
 // Bodies opens raw bodies. A body that is gone is [ErrNoBody].

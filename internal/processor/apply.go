@@ -26,9 +26,14 @@ func (p *Processor) apply(ctx context.Context, row webhook.Inbox) (webhook.Outco
 		return "", "", fault.New(fault.Permanent, "provider_unknown", nil)
 	}
 	kind, ok := adapter.Kind(row.EventType)
-	if !ok || row.Unwanted {
+	switch {
+	case row.Unwanted:
 		outcome, err := p.finish(ctx, adapter, row, webhook.Ignored)
-		return outcome, "", err
+		return outcome, kind.Name, err
+	case !ok:
+		// Ingress took it: this program is older than the one that did. It waits
+		// for its successor, and can be replayed if none comes.
+		return "", "", fault.New(fault.Theirs, "kind_unknown", nil)
 	}
 	event, err := p.read(ctx, adapter, kind, row)
 	if err != nil {
@@ -36,8 +41,7 @@ func (p *Processor) apply(ctx context.Context, row webhook.Inbox) (webhook.Outco
 	}
 	handler, ok := p.Router.Handler(event)
 	if !ok {
-		outcome, err := p.finish(ctx, adapter, row, webhook.Ignored)
-		return outcome, kind.Name, err
+		return "", kind.Name, fault.New(fault.Theirs, "handler_unknown", nil)
 	}
 	for range plansMax {
 		plan, err := p.plan(ctx, handler, event)

@@ -143,6 +143,24 @@ func TestWhatAFaultLeadsTo(t *testing.T) {
 	}
 }
 
+// Proves W4: an event that this program does not know yet waits for the one that
+// does, and ends where it can be replayed: ingress was deployed before it.
+func TestAnEventOfALaterProgramIsNotIgnored(t *testing.T) {
+	t.Parallel()
+	w := world(t, sim.Options{AttemptsMax: 2, Handlers: business.NewRouter(map[webhook.ObjectType]business.Handler{
+		webhook.Refund: handler(standard),
+	})}, "evt_1")
+	w.PumpStream()
+	w.PumpQueue()
+	if diff := cmp.Diff(end{webhook.Retry, "", 1, "handler_unknown"}, endOf(w.Row(id("evt_1")))); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	w.Rest()
+	if diff := cmp.Diff(end{webhook.Failed, "", 2, "handler_unknown"}, endOf(w.Row(id("evt_1")))); diff != "" {
+		t.Errorf("at last (-want +got):\n%s", diff)
+	}
+}
+
 // Proves W4, A6: exhausted retries end FAILED with nothing left open.
 func TestExhaustedRetriesFail(t *testing.T) {
 	t.Parallel()

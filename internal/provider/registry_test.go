@@ -153,3 +153,18 @@ func TestWindowIsTheLongerWayBack(t *testing.T) {
 		}
 	}
 }
+
+// Where the event id is not signed, a captured body can come again under a fresh
+// one, and is known only as long as the first is kept: no kind may add up.
+func TestWhatAddsUpNeedsASignedID(t *testing.T) {
+	t.Parallel()
+	a := &provider.Adapter{Catalogue: map[webhook.EventType]provider.Kind{"sum.changed": {Delta: true}}}
+	const sentence = "sum.changed adds up, and the sender does not sign its event id"
+	if err := a.Validate(); !strings.Contains(err.Error(), sentence) {
+		t.Errorf("unsigned: %v", err)
+	}
+	a.Covers.ID = true
+	if err := a.Validate(); strings.Contains(err.Error(), sentence) {
+		t.Errorf("signed: %v", err)
+	}
+}

@@ -4,41 +4,74 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"dakghar/internal/webhook"
 )
 
+// readsAtOnce bounds the subjects read, and the marks written, side by side.
+const readsAtOnce = 16
+
 // look decides about a page of outbox rows: each one's subject is read after
-// the row was, and the state of the subject alone says what is done.
-func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Report) {
+// the row was, and the state of the subject alone says what is done. False means
+// that time ran out before the whole page was looked at.
+func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Report) bool {
+	subjects := r.subjects(ctx, rows)
 	var wake []webhook.Outbox
-	for _, o := range rows {
+	for i, o := range rows {
 		if ctx.Err() != nil {
-			return
+			break
 		}
 		report.Looked++
-		subject, found, err := r.Store.Inbox(ctx, o.InboxID)
-		if err != nil {
-			report.note(err)
+		s := subjects[i]
+		if s.err != nil {
+			report.note(s.err)
 			continue
 		}
 		now := r.Now()
-		if !found {
+		if !s.found {
 			report.count(r.orphan(ctx, o, now))
 			continue
 		}
-		if !subject.Status.Terminal() {
-			report.OldestS = max(report.OldestS, now.Sub(subject.ReceivedAt).Seconds())
+		if !s.row.Status.Terminal() {
+			report.OldestS = max(report.OldestS, now.Sub(s.row.ReceivedAt).Seconds())
+			if bodyEnds(s.row, now.Add(bodyWarnAhead)) {
+				report.count(BodyWarning, nil)
+			}
 		}
-		if !subject.Status.Terminal() && bodyEnds(subject, now.Add(bodyWarnAhead)) {
-			report.count(BodyWarning, nil)
-		}
-		if r.wakes(subject, now) {
+		if r.wakes(s.row, now) {
 			wake = append(wake, o)
 			continue
 		}
-		report.count(r.act(ctx, o, subject, now))
+		report.count(r.act(ctx, o, s.row, now))
 	}
+	finished := ctx.Err() == nil
+	// What was found is woken all the same, in the time that is kept free for the end.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Policy.Slack)
+	defer cancel()
 	r.wake(ctx, wake, report)
+	return finished
+}
+
+// subject is a row as it was read after its promise.
+type subject struct {
+	row   webhook.Inbox
+	found bool
+	err   error
+}
+
+func (r *Reconciler) subjects(ctx context.Context, rows []webhook.Outbox) []subject {
+	read := make([]subject, len(rows))
+	var group errgroup.Group
+	group.SetLimit(readsAtOnce)
+	for i, o := range rows {
+		group.Go(func() error {
+			read[i].row, read[i].found, read[i].err = r.Store.Inbox(ctx, o.InboxID)
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return no error
+	return read
 }
 
 // wakes reports whether a subject only needs its worker to be told again.
@@ -55,6 +88,8 @@ func (r *Reconciler) act(ctx context.Context, o webhook.Outbox, row webhook.Inbo
 	switch {
 	case row.Status.Terminal():
 		return did(PromiseKept)(r.Store.DeleteOutbox(ctx, o.ID, row.Fence))
+	case row.Status == webhook.Held && bodyEnds(row, now.Add(bodyFailAhead)):
+		return did(BodyExpiring)(r.Store.Fail(ctx, row.Fail(now, "body_expiring", r.Policy.KeepInbox), o.ID))
 	case row.Status == webhook.Held:
 		return did(Sleeping)(r.Store.PushWake(ctx, o, now.Add(heldWake)))
 	case row.LeaseOver(now):
@@ -102,12 +137,30 @@ func (r *Reconciler) wake(ctx context.Context, rows []webhook.Outbox, report *Re
 	for i, o := range rows {
 		wakes[i], delays[i] = webhook.NewWake(o), o.Delay(now)
 	}
-	for i, err := range r.Queue.Send(ctx, wakes, delays) {
+	type mark struct {
+		written bool
+		err     error
+	}
+	errs := r.Queue.Send(ctx, wakes, delays)
+	marks := make([]mark, len(rows))
+	var group errgroup.Group
+	group.SetLimit(readsAtOnce)
+	for i := range rows {
+		if errs[i] != nil {
+			continue
+		}
+		group.Go(func() error {
+			marks[i].written, marks[i].err = r.Store.MarkPublished(ctx, rows[i].Rewake(now))
+			return nil
+		})
+	}
+	_ = group.Wait() // its functions return no error
+	for i, err := range errs {
 		if err != nil {
 			report.count(NotSent, err)
 			continue
 		}
-		report.count(did(Woken)(r.Store.MarkPublished(ctx, rows[i].Rewake(now))))
+		report.count(did(Woken)(marks[i].written, marks[i].err))
 	}
 }
 

@@ -17,6 +17,7 @@ package reconciler
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"dakghar/internal/backoff"
@@ -69,11 +70,11 @@ type Policy struct {
 
 // Bounds that the protocol gives.
 const (
-	orphanAge     = time.Hour          // a subject may be missing that long, before its promise is removed
-	heldWake      = 6 * time.Hour      // how long a held row's promise sleeps
-	bodyFailAhead = 2 * 24 * time.Hour // an open row fails so long before its body expires
-	bodyWarnAhead = 5 * 24 * time.Hour // and is counted as a warning so long before
-	dueRowsMax    = 200                // per shard and run; the rest come the next minute
+	orphanAge     = time.Hour           // a subject may be missing that long, before its promise is removed
+	heldWake      = 6 * time.Hour       // how long a held row's promise sleeps
+	bodyFailAhead = 2 * 24 * time.Hour  // an open row fails so long before its body expires
+	bodyWarnAhead = webhook.HeldWarning // and is counted as a warning so long before
+	dueRowsMax    = 200                 // per shard and run; the rest come the next minute
 )
 
 // Report counts what a run found and did, by name: see the constants.
@@ -103,6 +104,9 @@ const (
 )
 
 const leaseName = "reconciler"
+
+// dueSlack is how long after it is due a row's first wake time lies, and a little more.
+const dueSlack = 2 * time.Minute
 
 // Run makes one pass. A pass that runs out of time leaves cursors, and the next
 // one goes on from them.
@@ -150,7 +154,8 @@ func (r *Reconciler) due(ctx context.Context, report *Report) {
 				report.note(err)
 				continue
 			}
-			if found && row.InDueIndex {
+			// A held row stays in the index, and sleeps until its wake time.
+			if found && row.InDueIndex && !row.WakeAt.After(dueBy.Add(dueSlack)) {
 				rows = append(rows, row)
 			}
 		}
@@ -197,9 +202,10 @@ func (c cursors) encode() string {
 
 // scan reads the segments in turn, a page each, until all are done or time is up.
 func (r *Reconciler) scan(ctx context.Context, c cursors, report *Report) cursors {
-	for !c.whole() {
+	over := slices.Clone(c.Done) // for this run: done, or failed and left to the next one
+	for slices.Contains(over, false) {
 		for segment := range c.From {
-			if c.Done[segment] {
+			if over[segment] {
 				continue
 			}
 			if ctx.Err() != nil {
@@ -207,17 +213,22 @@ func (r *Reconciler) scan(ctx context.Context, c cursors, report *Report) cursor
 			}
 			page, err := r.Store.ScanOutbox(ctx, segment, r.Policy.Segments, r.Now(), c.From[segment], r.Policy.PageRows)
 			if err != nil {
+				// The other segments go on; this one is read again the next time.
 				report.note(err)
-				return c
+				over[segment] = true
+				continue
 			}
 			if page.Unreadable > 0 {
 				report.Acts[Unreadable] += page.Unreadable
 			}
-			r.look(ctx, page.Rows, report)
+			if !r.look(ctx, page.Rows, report) {
+				return c
+			}
 			c.From[segment], c.Done[segment] = page.Next, page.Next == ""
+			over[segment] = c.Done[segment]
 		}
 	}
-	report.Whole = true
+	report.Whole = c.whole()
 	return c
 }
 

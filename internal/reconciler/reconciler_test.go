@@ -169,6 +169,81 @@ func TestAHeldRowsPromiseSleeps(t *testing.T) {
 	}
 }
 
+// Proves A6, D6: a held row does not lose its body unseen. It is warned of five
+// days before and fails two days before, where an operator can replay it.
+func TestAHeldRowFailsBeforeItsBodyIsGone(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := sim.New(t, sim.Options{Log: &log})
+	row := webhook.Inbox{
+		ID: "in_held", Status: webhook.Held, ReceivedAt: w.Now(), NextAttemptAt: w.Now(), BodyExpiresAt: w.Now().Add(30 * 24 * time.Hour),
+	}
+	promise := webhook.NewHeldOutbox(row, w.Now())
+	if _, err := w.Outside.Accept(t.Context(), row, &promise); err != nil {
+		t.Fatal(err)
+	}
+	for w.PumpStream() {
+	}
+	if n := w.Waiting(); n != 0 {
+		t.Errorf("%d messages for a held row", n)
+	}
+	steps := []struct {
+		after time.Duration
+		want  map[string]int
+	}{
+		{24 * 24 * time.Hour, map[string]int{}},
+		{25*24*time.Hour + time.Minute, map[string]int{"body_warning": 1, "sleeping": 1}},
+		{25*24*time.Hour + time.Hour, map[string]int{}},
+		{26 * 24 * time.Hour, map[string]int{"body_warning": 1, "sleeping": 1}},
+		{28*24*time.Hour + time.Minute, map[string]int{"body_warning": 1, "body_expiring": 1}},
+	}
+	for _, step := range steps {
+		w.Advance(step.after - w.Now().Sub(sim.Start))
+		w.Reconcile()
+		if diff := cmp.Diff(step.want, acts(t, &log)); diff != "" {
+			t.Errorf("after %s (-want +got):\n%s", step.after, diff)
+		}
+	}
+	if got := w.Row("in_held"); got.Status != webhook.Failed || got.LastError != "body_expiring" || len(w.Outbox()) != 0 {
+		t.Errorf("the row is %s (%s), %d promises", got.Status, got.LastError, len(w.Outbox()))
+	}
+}
+
+// A row that is no outbox row hides no other, and is counted.
+func TestAnUnreadableRowHidesNoOther(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	w.PutOdd("!first in every order")
+	w.PutOdd("~last in every order")
+	w.DropStream()
+	w.Advance(time.Minute)
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"woken": 1, "unreadable": 2}, acts(t, &log)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	w.Settle()
+	if got := w.Row(row.ID).Status; got != webhook.Processed {
+		t.Errorf("the event is %s", got)
+	}
+}
+
+// A reconciler that cannot read says so: its function fails, and no figure
+// pretends that nothing is old.
+func TestABlindReconcilerIsSeen(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	faults := &sim.Faults{}
+	w, _ := world(t, sim.Options{Log: &log, Middleware: map[string]func(*middleware.Stack) error{"reconciler": faults.Middleware}})
+	w.Advance(time.Hour)
+	faults.Add(sim.Fault{Operation: "Scan", Times: -1, Err: sim.ErrDenied})
+	w.Reconcile()
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if w.ReconcileErr == nil || strings.Contains(lines[len(lines)-1], "oldest_open_age_s") {
+		t.Errorf("error %v, line %s", w.ReconcileErr, lines[len(lines)-1])
+	}
+}
+
 // A promise without a subject, as a restore can leave it, is reported for an
 // hour before it is removed.
 func TestAnOrphanIsRemovedAfterAnHour(t *testing.T) {

@@ -48,7 +48,7 @@ func (o *outbox) MarkPublished(_ context.Context, p webhook.Published) (bool, er
 }
 
 func row(id webhook.OutboxID, due time.Duration) webhook.Outbox {
-	return webhook.Outbox{ID: id, InboxID: webhook.InboxID("in_" + id), Topic: webhook.TopicProcess, Gen: 3, DueAt: now.Add(due)}
+	return webhook.Outbox{ID: id, InboxID: webhook.InboxID("in_" + id), Topic: webhook.TopicProcess, Gen: 3, DueAt: now.Add(due), InDueIndex: due > webhook.PublishAhead}
 }
 
 func publish(q *queue, o *outbox, rows ...webhook.Outbox) relay.Result {

@@ -185,11 +185,9 @@ func (c *Cache) fetch(ctx context.Context, k key) (Value, error) {
 	if !c.spend(k.secret) {
 		return Value{}, ErrThrottled
 	}
-	version, value, err := c.get(ctx, &secretsmanager.GetSecretValueInput{
-		SecretId: aws.String(k.secret), VersionId: aws.String(string(k.version)),
-	})
-	if err == nil && version != k.version {
-		err = fault.New(fault.Ours, "secret_other_version", nil)
+	value, frozen, err := c.read(ctx, k)
+	if frozen {
+		value, _, err = c.read(ctx, k)
 	}
 	if err != nil {
 		c.failed(k, err)
@@ -197,6 +195,23 @@ func (c *Cache) fetch(ctx context.Context, k key) (Value, error) {
 	}
 	c.confirmed(k, value)
 	return value, nil
+}
+
+// read makes one call for k. Frozen means that the process stood still during
+// it, as Lambda lets it between two requests: the time that ran out says nothing
+// of the store, and must not be remembered against it.
+func (c *Cache) read(ctx context.Context, k key) (value Value, frozen bool, err error) {
+	began := c.cfg.Now()
+	version, value, err := c.get(ctx, &secretsmanager.GetSecretValueInput{
+		SecretId: aws.String(k.secret), VersionId: aws.String(string(k.version)),
+	})
+	switch {
+	case err != nil:
+		return Value{}, !definite(err) && c.cfg.Now().Sub(began) > 2*c.cfg.CallTimeout, err
+	case version != k.version:
+		return Value{}, false, fault.New(fault.Ours, "secret_other_version", nil)
+	}
+	return value, false, nil
 }
 
 // get makes one bounded call.

@@ -290,11 +290,17 @@ func (w *World) AtRest() bool {
 	if len(w.pending) > 0 {
 		return false
 	}
-	rows, promises := w.Inbox(), w.Outbox()
-	for _, r := range rows {
-		if !r.Status.Terminal() && r.Status != webhook.Held {
+	held := map[webhook.InboxID]bool{}
+	for _, r := range w.Inbox() {
+		held[r.ID] = r.Status == webhook.Held
+		if !r.Status.Terminal() && !held[r.ID] {
 			return false
 		}
 	}
-	return len(promises) == 0
+	for _, o := range w.Outbox() {
+		if !held[o.InboxID] {
+			return false
+		}
+	}
+	return true
 }

@@ -263,8 +263,20 @@ func (w *World) Operate(id webhook.InboxID, decide func(webhook.Inbox, time.Time
 		change := decide(row, now)
 		_, err = w.Outside.Reopen(w.T.Context(), change, row.Run, webhook.NewOutbox(change.Apply(row), now, now), act)
 	case !row.Status.Terminal():
-		_, err = w.Outside.Suspend(w.T.Context(), decide(row, now), webhook.NewOutboxID(id, webhook.TopicProcess, 0), act)
+		change := decide(row, now)
+		_, err = w.Outside.Hold(w.T.Context(), change, webhook.NewHeldOutbox(change.Apply(row), now), act)
 	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// PutOdd puts a row into the outbox that is none, due for a look.
+func (w *World) PutOdd(id string) {
+	w.T.Helper()
+	_, err := w.db.PutItem(w.T.Context(), &dynamodb.PutItemInput{TableName: &w.tables.Outbox, Item: map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: id}, "wa": &types.AttributeValueMemberN{Value: "1"},
+	}})
 	if err != nil {
 		w.T.Fatal(err)
 	}

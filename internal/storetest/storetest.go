@@ -639,10 +639,12 @@ func (s suite) operatorActs(t *testing.T) {
 	act := func(name string) webhook.Act {
 		return webhook.Act{ID: name, At: now, Name: name, Subject: "event " + string(row.ID), Who: "ada", Why: "a test"}
 	}
-	suspend := func(c webhook.Change, name string, want bool) {
-		t.Helper()
-		if ok, err := s.Suspend(t.Context(), c, o.ID, act(name)); err != nil || ok != want {
-			t.Fatalf("%s: %v, %v; want %v", name, ok, err, want)
+	wantWritten := func(name string, want bool) func(bool, error) {
+		return func(ok bool, err error) {
+			t.Helper()
+			if err != nil || ok != want {
+				t.Fatalf("%s: %v, %v; want %v", name, ok, err, want)
+			}
 		}
 	}
 	reopen := func(c webhook.Change, after webhook.Inbox, name string, want webhook.Verdict) {
@@ -653,11 +655,12 @@ func (s suite) operatorActs(t *testing.T) {
 	}
 
 	hold := row.Hold("held_by_operator")
-	suspend(hold, "hold", true)
 	held := hold.Apply(row)
+	watch := webhook.NewHeldOutbox(held, now)
+	wantWritten("hold", true)(s.Hold(t.Context(), hold, watch, act("hold")))
 	s.wantRow(t, held)
-	s.wantPromise(t, o.ID, nil)
-	suspend(hold, "hold again", false)
+	s.wantPromise(t, o.ID, &watch)
+	wantWritten("hold again", false)(s.Hold(t.Context(), hold, watch, act("hold again")))
 
 	release := held.Release(now)
 	open := release.Apply(held)
@@ -668,7 +671,8 @@ func (s suite) operatorActs(t *testing.T) {
 	reopen(release, open, "release again", webhook.ClaimLost)
 
 	fail := open.Fail(now, "failed_by_operator", keep)
-	suspend(fail, "fail", true)
+	wantWritten("fail", true)(s.FailBy(t.Context(), fail, o.ID, act("fail")))
+	s.wantPromise(t, o.ID, nil)
 	failed := fail.Apply(open)
 	s.wantRow(t, failed)
 	replay := failed.Replay(now)

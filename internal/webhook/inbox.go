@@ -129,6 +129,15 @@ func NewOutbox(row Inbox, due, now time.Time) Outbox {
 	}
 }
 
+// HeldWarning is how long before its body expires a held row is looked at again.
+const HeldWarning = 5 * 24 * time.Hour
+
+// NewHeldOutbox returns the promise of a held row: nobody is to work on it, and
+// somebody must come before its body is gone.
+func NewHeldOutbox(row Inbox, now time.Time) Outbox {
+	return NewOutbox(row, row.BodyExpiresAt.Add(-HeldWarning), now)
+}
+
 // Far reports whether the row is due too late for the queue, as seen at now.
 func (o Outbox) Far(now time.Time) bool { return o.DueAt.After(now.Add(PublishAhead)) }
 

@@ -271,15 +271,30 @@ func (i inbox) Reopen(_ context.Context, c webhook.Change, _ int, promise webhoo
 	return webhook.Committed, nil
 }
 
-func (i inbox) Suspend(_ context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
-	if err := i.w.Fail("Suspend"); err != nil {
+func (i inbox) Hold(_ context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error) {
+	written, err := i.change("Hold", c, a)
+	if written {
+		i.w.Promises[promise.ID] = promise
+	}
+	return written, err
+}
+
+func (i inbox) FailBy(_ context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
+	written, err := i.change("FailBy", c, a)
+	if written {
+		delete(i.w.Promises, promise)
+	}
+	return written, err
+}
+
+func (i inbox) change(call string, c webhook.Change, a webhook.Act) (bool, error) {
+	if err := i.w.Fail(call); err != nil {
 		return false, err
 	}
 	row := i.w.Rows[c.ID]
 	if !c.Guard.Allows(row) {
 		return false, nil
 	}
-	delete(i.w.Promises, promise)
 	i.w.Rows[c.ID], i.w.Acts = c.Apply(row), append(i.w.Acts, a)
 	return true, nil
 }
