@@ -29,6 +29,7 @@ func newFigures() *figures {
 	return &figures{all: []figure{
 		{name: "ingress_cpu_ratio", unit: "ratio", most: 1.25},
 		{name: "ingress_cpu_ratio_id_read", unit: "ratio"},
+		{name: "ingress_cpu_ratio_typed_event", unit: "ratio"},
 		{name: "ack_p99_ratio_dynamodb_local", unit: "ratio", most: 1.15},
 		{name: "write_units_per_event", unit: "units", most: 17},
 		{name: "write_units_per_event_builtin_payment", unit: "units"},

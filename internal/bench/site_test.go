@@ -34,7 +34,6 @@ import (
 	"dakghar/internal/lambdaedge"
 	"dakghar/internal/secret"
 	"dakghar/internal/telemetry"
-	"dakghar/internal/webhook"
 )
 
 // site is one ingress in this process, built as functions/ingress builds it, and
@@ -57,7 +56,7 @@ func newSite(t *testing.T, name, dynamoURL string) *site {
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	if dynamoURL != "" {
-		s.db = dynamodb.NewFromConfig(config(t, dynamoURL, awsconfig.Background()))
+		s.db = dynamodb.NewFromConfig(config(t, dynamoURL, patient))
 	}
 	made, err := stack.Create(t.Context(), stack.Options{
 		TemplatePath: "../../template.yaml", Name: name,
@@ -70,14 +69,16 @@ func newSite(t *testing.T, name, dynamoURL string) *site {
 	s.tables = dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Registry: ref("RegistryTable")}
 	s.bodyTable = ref("BodyTable")
 	secrets := secretsmanager.NewFromConfig(cfg)
-	s.register(t, secrets)
-	s.door = s.open(body.Config{
+	s.sender = register(t, secrets, s.store())
+	s.door = s.open(t, body.Config{
 		Dynamo: s.db, S3: s3.NewFromConfig(cfg), KMS: kms.NewFromConfig(cfg), Table: s.bodyTable, Bucket: ref("BodyBucket"), KeyID: ref("DataKey"),
 		InlineBytes: 32 << 10, Life: 30 * 24 * time.Hour, Now: time.Now, Rand: rand.Reader, NewID: rand.Text,
 	}, secrets)
-	s.door.Receiver.Providers = providers(t)
 	return s
 }
+
+// patient waits for the slowest answer of a DynamoDB on a busy machine.
+var patient = awsconfig.Limits{Attempts: 1, PerAttempt: time.Minute}
 
 // config is the functions' own configuration of the SDK.
 func config(t *testing.T, url string, limits awsconfig.Limits) aws.Config {
@@ -90,12 +91,13 @@ func config(t *testing.T, url string, limits awsconfig.Limits) aws.Config {
 	return cfg
 }
 
-func (s *site) open(bodies body.Config, secrets secret.Client) *lambdaedge.HTTP {
+func (s *site) open(t *testing.T, bodies body.Config, secrets secret.Client) *lambdaedge.HTTP {
+	t.Helper()
 	store := s.store()
 	keys := secret.New(secret.Config{Client: secrets, Now: time.Now})
 	return &lambdaedge.HTTP{
 		Receiver: &ingress.Receiver{
-			Endpoints: ingress.NewDirectory(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
+			Providers: providers(t), Endpoints: ingress.NewDirectory(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
 			Recent: ingress.NewRecent(4096), Budget: ingress.BudgetMax, Now: time.Now, NewID: rand.Text,
 		},
 		Log: telemetry.New(io.Discard, "ingress", time.Now), Now: time.Now, KeyAge: keys.Oldest,
@@ -104,21 +106,6 @@ func (s *site) open(bodies body.Config, secrets secret.Client) *lambdaedge.HTTP 
 
 func (s *site) store() *dynamo.Store {
 	return &dynamo.Store{DB: s.db, Tables: s.tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
-}
-
-// register makes the endpoint and the sender that signs for it.
-func (s *site) register(t *testing.T, secrets *secretsmanager.Client) {
-	t.Helper()
-	name := "bench/endpoint/" + string(endpoint)
-	made, err := secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := webhook.KeyVersion(aws.ToString(made.VersionId))
-	if ok, err := s.store().CreateEndpoint(t.Context(), registered(name, version, time.Now())); err != nil || !ok {
-		t.Fatalf("endpoint: %v, %v", ok, err)
-	}
-	s.sender = newSender(t, version)
 }
 
 // accepted is how the answer to an accepted event begins.

@@ -10,6 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"dakghar/internal/dynamo"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
 	"dakghar/internal/signature"
@@ -126,17 +130,23 @@ func (s *sender) payload(n int) []byte {
 	return payload
 }
 
-func eventID(n int) webhook.EventID { return webhook.EventID(fmt.Sprintf("evt_%012d", n)) }
-
-func inboxID(n int) webhook.InboxID {
-	return webhook.DeriveInboxID(webhook.Scope(endpoint), "stripe", eventID(n))
-}
-
-// registered is the row of the endpoint, as an operator's command makes it. The
-// key's first match is known, as in all but an endpoint's first minute.
-func registered(secret string, version webhook.KeyVersion, now time.Time) webhook.Endpoint {
-	return webhook.Endpoint{
-		ID: endpoint, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(endpoint), Secret: secret, Overlap: time.Hour, CreatedAt: now,
-		Keys: []webhook.TrustedKey{{Version: version, AddedAt: now, FirstMatch: now}},
+// register makes the endpoint as an operator's command does, and returns a sender
+// that signs for it. The key's first match is known, as in all but an endpoint's
+// first minute.
+func register(t *testing.T, secrets *secretsmanager.Client, store *dynamo.Store) *sender {
+	t.Helper()
+	name, now := "bench/endpoint/"+string(endpoint), time.Now()
+	made, err := secrets.CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
+	if err != nil {
+		t.Fatal(err)
 	}
+	version := webhook.KeyVersion(aws.ToString(made.VersionId))
+	ok, err := store.CreateEndpoint(t.Context(), webhook.Endpoint{
+		ID: endpoint, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(endpoint), Secret: name, Overlap: time.Hour, CreatedAt: now,
+		Keys: []webhook.TrustedKey{{Version: version, AddedAt: now, FirstMatch: now}},
+	})
+	if err != nil || !ok {
+		t.Fatalf("endpoint: %v, %v", ok, err)
+	}
+	return newSender(t, version)
 }

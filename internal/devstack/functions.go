@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"dakghar/internal/devstack/lambda"
 	"dakghar/internal/devstack/stack"
@@ -66,6 +67,10 @@ func (s *Stack) newFunction(ctx context.Context, id string, f stack.Function) (l
 	})
 }
 
+// processorMB is the memory that brings one processor.
+// Source: https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+const processorMB = 1769
+
 // environment is the function's own variables and what leads its SDK here.
 func (s *Stack) environment(id string, f stack.Function) map[string]string {
 	env := map[string]string{
@@ -73,6 +78,8 @@ func (s *Stack) environment(id string, f stack.Function) map[string]string {
 		"AWS_ACCESS_KEY_ID":     "local",
 		"AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL":      s.awsURL,
+		// On Lambda a function has a whole processor's time only from this much memory on.
+		"GOMAXPROCS": strconv.Itoa(max(1, f.MemoryMB/processorMB)),
 	}
 	maps.Copy(env, f.Env)
 	maps.Copy(env, s.options.FunctionEnv[id])

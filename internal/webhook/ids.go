@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"strconv"
 	"strings"
 )
@@ -84,7 +84,7 @@ func hashID(parts ...string) string {
 // DigestOf returns the digest of a raw body.
 func DigestOf(body []byte) Digest {
 	sum := sha256.Sum256(body)
-	return Digest(fmt.Sprintf("%x", sum[:]))
+	return Digest(hex.EncodeToString(sum[:]))
 }
 
 // Shards is the number of partitions that each time-ordered index is spread

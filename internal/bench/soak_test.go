@@ -1,0 +1,109 @@
+package bench
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"dakghar/internal/devstack"
+	"dakghar/internal/dynamo"
+)
+
+// The soak's load.
+const (
+	soakRate    = 300 // events a second
+	soakSeconds = 60
+	soakEvents  = soakRate * soakSeconds
+)
+
+// measureSoak sends events at a steady rate, whatever the answers do, through
+// the whole pipeline: front door, four programs, all services, on this machine,
+// sender included. An answer's time counts from when its event was due to be
+// sent. The system has answered one event before.
+//
+// A function has at most four processes a processor: on Lambda each brings its
+// own share of one, here more of them only take it from each other.
+func measureSoak(t *testing.T, f *figures) {
+	defer debug.SetGCPercent(debug.SetGCPercent(devstack.GCPercent)) // as a local stack's own process does
+	s := startSystem(t, devstack.Options{SandboxesMax: 4 * runtime.NumCPU()})
+	s.sendUntilAcknowledged(0)
+	s.awaitDone(time.Minute)
+	began, earlier := usage(t, syscall.RUSAGE_SELF), usage(t, syscall.RUSAGE_CHILDREN)
+
+	took, refused, last := s.soak(1, soakEvents)
+	s.awaitDone(5 * time.Minute)
+	drain := time.Since(last)
+	own := usage(t, syscall.RUSAGE_SELF) - began
+	for _, id := range []string{"IngressFunction", "RelayFunction", "ProcessorFunction"} {
+		n, cpu := s.processes(id)
+		t.Logf("%s: %d processes at the end, %.2f ms of their CPU for an event", id, n, millis(cpu)/soakEvents)
+	}
+
+	atOnce(8, 0, len(refused), func(i int) { s.sendUntilAcknowledged(refused[i]) })
+	s.awaitDone(time.Minute)
+	s.wantEach(1 + soakEvents)
+	s.stack.Stop() // programs are counted once they are gone
+	programs := usage(t, syscall.RUSAGE_CHILDREN) - earlier
+	perEvent := func(d time.Duration) float64 { return millis(d) / soakEvents }
+	t.Logf("answers: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, slowest %.1f ms", millis(percentile(took, 0.5)), millis(percentile(took, 0.9)), millis(percentile(took, 0.99)), millis(percentile(took, 1)))
+	t.Logf("CPU for an event: %.2f ms in the programs, %.2f ms in the local stack and the sender", perEvent(programs), perEvent(own))
+	f.set(t, "soak_ack_p99_ms", millis(percentile(took, 0.99)))
+	f.set(t, "soak_drain_s", drain.Seconds())
+	f.set(t, "soak_errors", float64(len(refused)))
+}
+
+// soak sends the events from first on, each at its time. It returns when all are
+// answered: how long each answer took, the events without a success, and when
+// the last event was due.
+func (s *system) soak(first, events int) (took []time.Duration, refused []int, last time.Time) {
+	took = make([]time.Duration, events)
+	var mu sync.Mutex
+	var sending sync.WaitGroup
+	start := time.Now()
+	for i := range events {
+		due := start.Add(time.Duration(i) * time.Second / soakRate)
+		if err := dynamo.Sleep(s.t.Context(), time.Until(due)); err != nil {
+			s.t.Fatal(err)
+		}
+		sending.Go(func() {
+			status := s.send(first + i)
+			took[i] = time.Since(due)
+			if status != http.StatusOK {
+				mu.Lock()
+				defer mu.Unlock()
+				refused = append(refused, first+i)
+			}
+		})
+		last = due
+	}
+	sending.Wait()
+	return took, refused, last
+}
+
+// processes returns how many processes a function has, and their CPU time so
+// far: none where the machine has no /proc.
+func (s *system) processes(id string) (n int, cpu time.Duration) {
+	function, _ := s.stack.Function(id)
+	for _, p := range function.Processes() {
+		n++
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+		if err != nil {
+			continue
+		}
+		_, after, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(after); len(fields) > 12 { // utime and stime, in hundredths of a second
+			user, _ := strconv.Atoi(fields[11])
+			system, _ := strconv.Atoi(fields[12])
+			cpu += time.Duration(user+system) * 10 * time.Millisecond
+		}
+	}
+	return n, cpu
+}
