@@ -17,6 +17,9 @@ source_of = ./functions/$(shell printf '%s' '$(1:Function=)' | tr '[:upper:]' '[
 LAMBDA_TAGS  := -tags lambda.norpc
 LAMBDA_FLAGS := $(LAMBDA_TAGS) -trimpath -buildvcs=false -ldflags '-s -w'
 
+# These share one moto and empty it between tests, so they run one at a time.
+MOTO_PACKAGES := $(addprefix ./internal/,body secret devstack/kms devstack/s3 devstack/secretsmanager devstack/sqs)
+
 PYTHON_BIN := build/tools/venv/bin
 GO_BIN     := build/tools/bin
 SAM        := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} $(PYTHON_BIN)/sam
@@ -75,7 +78,9 @@ check: ## Everything that CI runs
 .PHONY: test
 test: ## All tests with the race detector, on the embedded stack and on DynamoDB Local and moto
 	scripts/tools.sh race dynamodb python
-	scripts/with-oracles.sh go test -race -timeout 15m $(TEST_FLAGS) ./...
+	scripts/with-oracles.sh bash -c ' \
+	  env -u MOTO_URL go test -race -timeout 15m $(TEST_FLAGS) $$(go list ./... | grep -vxF "$$(go list $(MOTO_PACKAGES))") && \
+	  go test -race -p 1 -timeout 15m $(TEST_FLAGS) $(MOTO_PACKAGES)'
 
 .PHONY: test-short
 test-short: ## Tests on the embedded stack only; needs Go alone

@@ -36,12 +36,12 @@ func measureSoak(t *testing.T, f *figures) {
 	s := startSystem(t, devstack.Options{SandboxesMax: 4 * runtime.NumCPU()})
 	s.sendUntilAcknowledged(0)
 	s.awaitDone(time.Minute)
-	began, earlier := usage(t, syscall.RUSAGE_SELF), usage(t, syscall.RUSAGE_CHILDREN)
+	began, earlier, machine := usage(t, syscall.RUSAGE_SELF), usage(t, syscall.RUSAGE_CHILDREN), machineUsage()
 
 	took, refused, last := s.soak(1, soakEvents)
 	s.awaitDone(5 * time.Minute)
 	drain := time.Since(last)
-	own := usage(t, syscall.RUSAGE_SELF) - began
+	own, busy, seconds := usage(t, syscall.RUSAGE_SELF)-began, machineUsage()-machine, time.Since(last).Seconds()+soakSeconds
 	for _, id := range []string{"IngressFunction", "RelayFunction", "ProcessorFunction"} {
 		n, cpu := s.processes(id)
 		t.Logf("%s: %d processes at the end, %.2f ms of their CPU for an event", id, n, millis(cpu)/soakEvents)
@@ -52,9 +52,12 @@ func measureSoak(t *testing.T, f *figures) {
 	s.wantEach(1 + soakEvents)
 	s.stack.Stop() // programs are counted once they are gone
 	programs := usage(t, syscall.RUSAGE_CHILDREN) - earlier
-	perEvent := func(d time.Duration) float64 { return millis(d) / soakEvents }
-	t.Logf("answers: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, slowest %.1f ms", millis(percentile(took, 0.5)), millis(percentile(took, 0.9)), millis(percentile(took, 0.99)), millis(percentile(took, 1)))
-	t.Logf("CPU for an event: %.2f ms in the programs, %.2f ms in the local stack and the sender", perEvent(programs), perEvent(own))
+	for from := 0; from < soakEvents; from += 10 * soakRate {
+		part := took[from:min(from+10*soakRate, soakEvents)]
+		t.Logf("answers from second %d on: p50 %.1f ms, p99 %.1f ms, slowest %.1f ms", from/soakRate, millis(percentile(part, 0.5)), millis(percentile(part, 0.99)), millis(percentile(part, 1)))
+	}
+	t.Logf("CPU for an event: %.2f ms in the programs, %.2f ms in the local stack and the sender", millis(programs)/soakEvents, millis(own)/soakEvents)
+	t.Logf("processors in use: %.2f by these, %.2f by the whole machine, of %d", (programs+own).Seconds()/seconds, busy.Seconds()/seconds, runtime.NumCPU())
 	f.set(t, "soak_ack_p99_ms", millis(percentile(took, 0.99)))
 	f.set(t, "soak_drain_s", drain.Seconds())
 	f.set(t, "soak_errors", float64(len(refused)))
@@ -106,4 +109,17 @@ func (s *system) processes(id string) (n int, cpu time.Duration) {
 		}
 	}
 	return n, cpu
+}
+
+// machineUsage is the CPU time that all programs of the machine have used since
+// it started; 0 where the machine has no /proc.
+func machineUsage() (busy time.Duration) {
+	text, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line) { // cpu user nice system idle iowait irq softirq …, in hundredths of a second
+		if n, err := strconv.Atoi(field); err == nil && i != 4 && i != 5 {
+			busy += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	return busy
 }

@@ -85,15 +85,19 @@ func (s *system) post(ctx context.Context, body []byte, headers map[string]strin
 	return resp.StatusCode
 }
 
-// sendUntilAcknowledged is a provider's patience: it ends with a 2xx.
+// sendUntilAcknowledged is a provider's patience: it comes again until it sees a 2xx.
 func (s *system) sendUntilAcknowledged(n int) {
-	s.t.Helper()
-	for range 50 {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	for {
 		if status := s.send(n); status >= 200 && status < 300 {
 			return
 		}
+		if dynamo.Sleep(ctx, 100*time.Millisecond) != nil {
+			s.t.Errorf("event %d is not acknowledged within a minute", n)
+			return
+		}
 	}
-	s.t.Fatalf("event %d is never acknowledged", n)
 }
 
 // awaitDone waits until no promise is open: every accepted event has ended.
