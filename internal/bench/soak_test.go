@@ -36,28 +36,28 @@ func measureSoak(t *testing.T, f *figures) {
 	s := startSystem(t, devstack.Options{SandboxesMax: 4 * runtime.NumCPU()})
 	s.sendUntilAcknowledged(0)
 	s.awaitDone(time.Minute)
-	began, earlier, machine := usage(t, syscall.RUSAGE_SELF), usage(t, syscall.RUSAGE_CHILDREN), machineUsage()
+	began, machine := usage(t, syscall.RUSAGE_SELF), machineUsage()
 
 	took, refused, last := s.soak(1, soakEvents)
 	s.awaitDone(5 * time.Minute)
 	drain := time.Since(last)
 	own, busy, seconds := usage(t, syscall.RUSAGE_SELF)-began, machineUsage()-machine, time.Since(last).Seconds()+soakSeconds
+	var programs time.Duration
 	for _, id := range []string{"IngressFunction", "RelayFunction", "ProcessorFunction"} {
 		n, cpu := s.processes(id)
-		t.Logf("%s: %d processes at the end, %.2f ms of their CPU for an event", id, n, millis(cpu)/soakEvents)
+		t.Logf("%s: %d processes, which used %.2f ms of CPU for an event", id, n, millis(cpu)/soakEvents)
+		programs += cpu
 	}
+	t.Logf("the local stack and the sender used %.2f ms of CPU for an event", millis(own)/soakEvents)
+	t.Logf("processors in use: %.2f by all of these, %.2f by the whole machine, of %d", (programs+own).Seconds()/seconds, busy.Seconds()/seconds, runtime.NumCPU())
 
 	atOnce(8, 0, len(refused), func(i int) { s.sendUntilAcknowledged(refused[i]) })
 	s.awaitDone(time.Minute)
 	s.wantEach(1 + soakEvents)
-	s.stack.Stop() // programs are counted once they are gone
-	programs := usage(t, syscall.RUSAGE_CHILDREN) - earlier
 	for from := 0; from < soakEvents; from += 10 * soakRate {
 		part := took[from:min(from+10*soakRate, soakEvents)]
 		t.Logf("answers from second %d on: p50 %.1f ms, p99 %.1f ms, slowest %.1f ms", from/soakRate, millis(percentile(part, 0.5)), millis(percentile(part, 0.99)), millis(percentile(part, 1)))
 	}
-	t.Logf("CPU for an event: %.2f ms in the programs, %.2f ms in the local stack and the sender", millis(programs)/soakEvents, millis(own)/soakEvents)
-	t.Logf("processors in use: %.2f by these, %.2f by the whole machine, of %d", (programs+own).Seconds()/seconds, busy.Seconds()/seconds, runtime.NumCPU())
 	f.set(t, "soak_ack_p99_ms", millis(percentile(took, 0.99)))
 	f.set(t, "soak_drain_s", drain.Seconds())
 	f.set(t, "soak_errors", float64(len(refused)))
