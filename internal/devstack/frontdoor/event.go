@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -107,6 +108,9 @@ func sourceIP(r *http.Request) string {
 func encodeBody(body []byte, contentTypes []string) (text string, isBase64 bool) {
 	if !isText(contentTypes) {
 		return base64.StdEncoding.EncodeToString(body), true
+	}
+	if utf8.Valid(body) {
+		return string(body), false
 	}
 	return string([]rune(string(body))), false
 }
