@@ -29,11 +29,11 @@ const (
 // sender included. An answer's time counts from when its event was due to be
 // sent. The system has answered one event before.
 //
-// A function has at most four processes a processor: on Lambda each brings its
+// A function has at most two processes a processor: on Lambda each brings its
 // own share of one, here more of them only take it from each other.
 func measureSoak(t *testing.T, f *figures) {
 	defer debug.SetGCPercent(debug.SetGCPercent(devstack.GCPercent)) // as a local stack's own process does
-	s := startSystem(t, devstack.Options{SandboxesMax: 4 * runtime.NumCPU()})
+	s := startSystem(t, devstack.Options{SandboxesMax: 2 * runtime.NumCPU()})
 	s.sendUntilAcknowledged(0)
 	s.awaitDone(time.Minute)
 	began, machine := usage(t, syscall.RUSAGE_SELF), machineUsage()

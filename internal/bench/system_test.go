@@ -111,9 +111,20 @@ func (s *system) awaitDone(within time.Duration) {
 			return
 		}
 		if dynamo.Sleep(ctx, 50*time.Millisecond) != nil {
+			s.showLeft()
 			s.t.Fatalf("work is left after %s", within)
 		}
 	}
+}
+
+// showLeft logs the open promises and the rows that they are for.
+func (s *system) showLeft() {
+	s.each(s.store.Tables.Outbox, func(row map[string]types.AttributeValue) {
+		promise, _, err := s.store.Outbox(s.t.Context(), webhook.OutboxID(textOf(row["id"])))
+		inbox, _, inboxErr := s.store.Inbox(s.t.Context(), promise.InboxID)
+		s.t.Logf("left: %+v of %s %s, attempt %d, lease until %s, last error %q; %v %v",
+			promise, inbox.ID, inbox.Status, inbox.AttemptCount, inbox.LeaseUntil, inbox.LastError, err, inboxErr)
+	})
 }
 
 // tally is what the tables say about all events together.

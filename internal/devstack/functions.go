@@ -63,7 +63,8 @@ func (s *Stack) newFunction(ctx context.Context, id string, f stack.Function) (l
 	return lambda.New(lambda.Config{
 		Name: id, ARN: f.ARN, Handler: f.Handler, Bootstrap: bootstrap, TaskRoot: filepath.Dir(bootstrap), Region: region,
 		MemoryMB: f.MemoryMB, Env: env, Timeout: f.Timeout, Reserved: f.Reserved, SandboxesMax: s.options.SandboxesMax,
-		Log: s.options.Log, Now: s.options.Clock.Now, NewID: newID,
+		Background: !slices.ContainsFunc(s.declared.Routes, func(r stack.Route) bool { return r.Function == id }),
+		Log:        s.options.Log, Now: s.options.Clock.Now, NewID: newID,
 	})
 }
 

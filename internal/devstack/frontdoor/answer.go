@@ -112,6 +112,11 @@ func readBody(r *http.Request, limit int64) (body []byte, over bool, err error) 
 	if r.ContentLength > limit {
 		return nil, true, nil
 	}
+	if r.ContentLength >= 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+		return body, false, err
+	}
 	body, err = io.ReadAll(io.LimitReader(r.Body, limit+1))
 	return body, int64(len(body)) > limit, err
 }

@@ -95,6 +95,10 @@ type Config struct {
 	EagerMax int           // default 4 a processor
 	Patience time.Duration // default 100 ms
 
+	// Background sandboxes give way to others on this machine's processors: nobody
+	// waits for what they do, as somebody does for the front door's answer.
+	Background bool
+
 	Log   io.Writer        // the sandboxes' output, line by line after the function's name
 	Now   func() time.Time // wall clock for deadlines told to sandboxes
 	NewID func() string    // request ids: UUIDs

@@ -66,6 +66,9 @@ func (s *sandbox) live() {
 		s.pool.cannotStart(s, fmt.Errorf("%s: %w (is it built for this machine?)", s.pool.cfg.Bootstrap, err))
 		return
 	}
+	if s.pool.cfg.Background {
+		background(cmd.Process.Pid)
+	}
 	s.pool.launched(s, cmd.Process)
 	how := "exit status 0"
 	if err := cmd.Wait(); err != nil {
