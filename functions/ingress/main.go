@@ -19,6 +19,7 @@ import (
 	"dakghar/internal/awsconfig"
 	"dakghar/internal/body"
 	"dakghar/internal/config"
+	"dakghar/internal/directory"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
@@ -75,7 +76,7 @@ func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 	return &lambdaedge.HTTP{
 		Receiver: &ingress.Receiver{
 			Providers: providers,
-			Endpoints: ingress.NewDirectory(store),
+			Endpoints: directory.New(store),
 			Keys:      secret.Texts{Cache: keys},
 			Bodies:    body.New(bodies),
 			Inbox:     store,

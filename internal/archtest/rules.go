@@ -21,7 +21,7 @@ type Rule struct {
 }
 
 var (
-	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/..."}
+	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/...", "internal/directory"}
 	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/operator"}
 	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/telemetry"}
 	edges    = []string{"internal/lambdaedge"}
@@ -59,6 +59,11 @@ var Rules = append(wordRules(),
 	Rule{
 		Layer: "ordering", Packages: []string{"internal/ordering"},
 		Ours: words, Never: impure,
+		Sentence: "parts that stages are built from may import words",
+	},
+	Rule{
+		Layer: "directory", Packages: []string{"internal/directory"},
+		Ours: words, Libraries: []string{xsync}, Never: impure,
 		Sentence: "parts that stages are built from may import words",
 	},
 	Rule{

@@ -29,6 +29,7 @@ import (
 	devsecrets "dakghar/internal/devstack/secretsmanager"
 	devsqs "dakghar/internal/devstack/sqs"
 	"dakghar/internal/devstack/stack"
+	"dakghar/internal/directory"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
@@ -97,7 +98,7 @@ func (s *site) open(t *testing.T, bodies body.Config, secrets secret.Client) *la
 	keys := secret.New(secret.Config{Client: secrets, Now: time.Now})
 	return &lambdaedge.HTTP{
 		Receiver: &ingress.Receiver{
-			Providers: providers(t), Endpoints: ingress.NewDirectory(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
+			Providers: providers(t), Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
 			Recent: ingress.NewRecent(4096), Budget: ingress.BudgetMax, Now: time.Now, NewID: rand.Text,
 		},
 		Log: telemetry.New(io.Discard, "ingress", time.Now), Now: time.Now, KeyAge: keys.Oldest,

@@ -22,7 +22,7 @@ import (
 //	        uc uncovered · uw unwanted · st status · oc outcome · f fence · ac attempt_count · rn run · na next_attempt_at
 //	        lu lease_until · ci claim_id · le last_error · pr processed_at · x expires_at (epoch seconds)
 //	        rk recent index · fk, fa failed index
-//	Outbox  id outbox_id · ii inbox_id · tp topic · ca created_at · pa published_at · g generation
+//	Outbox  id outbox_id · ii inbox_id · e endpoint_id · tp topic · ca created_at · pa published_at · g generation
 //	        du due_at · wa wake_at · w wakes · dk, da due index
 //
 // Times are epoch milliseconds, unless the table says seconds.
@@ -143,6 +143,7 @@ func encodeOutbox(o webhook.Outbox) attributes {
 		"wa": ms(o.WakeAt),
 		"w":  num(int64(o.Wakes)),
 	}
+	setStr(a, "e", string(o.Endpoint))
 	setMS(a, "pa", o.PublishedAt)
 	if o.InDueIndex {
 		a["dk"] = str(dueKey(webhook.ShardOf(string(o.ID))))
@@ -168,7 +169,7 @@ func OutboxOf(item webhook.Item) (webhook.Outbox, error) {
 func decodeOutbox(a attributes) (webhook.Outbox, error) {
 	d := decoder{a: a}
 	row := webhook.Outbox{
-		ID: webhook.OutboxID(d.str("id")), InboxID: webhook.InboxID(d.str("ii")), Topic: webhook.Topic(d.str("tp")),
+		ID: webhook.OutboxID(d.str("id")), InboxID: webhook.InboxID(d.str("ii")), Endpoint: webhook.EndpointID(d.str("e")), Topic: webhook.Topic(d.str("tp")),
 		CreatedAt: d.ms("ca"), PublishedAt: d.ms("pa"), Gen: webhook.Fence(d.num("g")),
 		DueAt: d.ms("du"), WakeAt: d.ms("wa"), Wakes: int(d.num("w")), InDueIndex: d.str("dk") != "",
 	}

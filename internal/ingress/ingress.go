@@ -21,6 +21,7 @@ import (
 	"context"
 	"time"
 
+	"dakghar/internal/directory"
 	"dakghar/internal/provider"
 	"dakghar/internal/signature"
 	"dakghar/internal/webhook"
@@ -77,12 +78,6 @@ const (
 	Handshake       Decision = "handshake"
 )
 
-// Endpoints reads and changes the registry.
-type Endpoints interface {
-	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
-	UpdateEndpoint(ctx context.Context, e webhook.Endpoint) (bool, error)
-}
-
 // Keys fetches secrets by version.
 type Keys interface {
 	Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error)
@@ -109,7 +104,7 @@ type Inbox interface {
 // Receiver is the pipeline. All fields are required.
 type Receiver struct {
 	Providers *provider.Registry
-	Endpoints *Directory
+	Endpoints *directory.Directory
 	Keys      Keys
 	Bodies    Bodies
 	Inbox     Inbox

@@ -39,6 +39,7 @@ import (
 	devsecrets "dakghar/internal/devstack/secretsmanager"
 	devsqs "dakghar/internal/devstack/sqs"
 	"dakghar/internal/devstack/stack"
+	"dakghar/internal/directory"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
@@ -275,7 +276,7 @@ func (w *World) newIngress(cfg aws.Config, o Options) *lambdaedge.HTTP {
 	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: w.Now, CallTimeout: patience})
 	return &lambdaedge.HTTP{
 		Receiver: &ingress.Receiver{
-			Providers: w.Providers, Endpoints: ingress.NewDirectory(store), Keys: secret.Texts{Cache: keys},
+			Providers: w.Providers, Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys},
 			Bodies: w.bodies(cfg, o), Inbox: store, Recent: ingress.NewRecent(64), Budget: patience,
 			Now: w.Now, NewID: w.NewID,
 		},

@@ -19,6 +19,21 @@ type Endpoint struct {
 	// KeepUnknown accepts event types that are not allowed as durable rows with
 	// outcome ignored, in place of answering 422.
 	KeepUnknown bool
+	// Policies overrides the catalogue's choice for some kinds of events.
+	Policies map[Kind]Policy `json:",omitempty"`
+	// Rate is how many verified requests a second the endpoint takes in the long
+	// run, and Burst how many at once; 0 is no limit.
+	Rate  int `json:",omitempty"`
+	Burst int `json:",omitempty"`
+	// PausedAt is when work on the endpoint's events was paused; zero while it
+	// goes on. Events are accepted all the same.
+	PausedAt time.Time `json:",omitzero"`
+	// API is how the provider's own API is asked about this endpoint's objects and
+	// events; nil where it is not.
+	API *API `json:",omitempty"`
+	// BackfillEvery is how often the events that the provider lists are compared
+	// with those accepted; 0 is never.
+	BackfillEvery time.Duration `json:",omitempty"`
 	// Overlap is how long a previous key stays trusted after the first match of
 	// the newer one.
 	Overlap time.Duration
@@ -29,6 +44,23 @@ type Endpoint struct {
 	CreatedAt time.Time
 	// Revision is raised by every change of the row; a change is guarded by the one it read.
 	Revision int64
+}
+
+// API is an endpoint's access to its provider's own API.
+type API struct {
+	// Secret names the Secrets Manager secret with the credential.
+	Secret string
+	// Account holds what the provider's addresses need besides, by the names that
+	// its adapter declares: a shop, a repository, a hook.
+	Account map[string]string `json:",omitempty"`
+}
+
+// PolicyFor returns what decides the order of a kind's events at this endpoint.
+func (e Endpoint) PolicyFor(k Kind, catalogue Policy) Policy {
+	if p, ok := e.Policies[k]; ok {
+		return p
+	}
+	return catalogue
 }
 
 // KeysMax bounds the trusted versions of an endpoint, and so the MACs that one

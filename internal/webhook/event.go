@@ -27,6 +27,12 @@ const (
 	// Monotonic follows a declared state graph; a step backwards or a repeated
 	// step is stale.
 	Monotonic Policy = "monotonic"
+	// Fetch takes the event as a hint only: the object's current state is read at
+	// the provider, under a ticket that orders concurrent reads.
+	Fetch Policy = "fetch"
+	// Sequence applies events in the order of their numbers, one by one, and parks
+	// those that came before their turn.
+	Sequence Policy = "sequence"
 )
 
 // Event is one logical event as a handler sees it: verified, durable, claimed,

@@ -6,7 +6,8 @@ import "time"
 type Status string
 
 // The states. RECEIVED and RETRY wait for a worker; PROCESSING is claimed;
-// PROCESSED and FAILED are terminal; HELD waits for an operator.
+// PARKED waits for the events before it in its object's sequence; PROCESSED and
+// FAILED are terminal; HELD waits for an operator.
 const (
 	Received   Status = "RECEIVED"
 	Processing Status = "PROCESSING"
@@ -14,11 +15,12 @@ const (
 	Retry      Status = "RETRY"
 	Failed     Status = "FAILED"
 	Held       Status = "HELD"
+	Parked     Status = "PARKED"
 )
 
 // Statuses lists every state.
 func Statuses() []Status {
-	return []Status{Received, Processing, Processed, Retry, Failed, Held}
+	return []Status{Received, Processing, Processed, Retry, Parked, Failed, Held}
 }
 
 // Terminal reports whether nothing but an operator takes a row out of s.
@@ -93,6 +95,7 @@ type Inbox struct {
 type Outbox struct {
 	ID          OutboxID
 	InboxID     InboxID
+	Endpoint    EndpointID // the subject's; empty in rows of before it was kept here
 	Topic       Topic
 	CreatedAt   time.Time
 	PublishedAt time.Time
@@ -119,6 +122,7 @@ func NewOutbox(row Inbox, due, now time.Time) Outbox {
 	return Outbox{
 		ID:        NewOutboxID(row.ID, TopicProcess, 0),
 		InboxID:   row.ID,
+		Endpoint:  row.Endpoint,
 		Topic:     TopicProcess,
 		CreatedAt: row.ReceivedAt,
 		Gen:       row.Fence,

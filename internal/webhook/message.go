@@ -10,11 +10,13 @@ type Wake struct {
 	Version  int      `json:"v"`
 	OutboxID OutboxID `json:"outbox_id"`
 	InboxID  InboxID  `json:"inbox_id"`
-	Topic    Topic    `json:"topic"`
-	Gen      Fence    `json:"gen"`
+	// Endpoint is the subject's; empty in a message of before it was told.
+	Endpoint EndpointID `json:"endpoint_id,omitempty"`
+	Topic    Topic      `json:"topic"`
+	Gen      Fence      `json:"gen"`
 }
 
 // NewWake returns the message for an outbox row.
 func NewWake(o Outbox) Wake {
-	return Wake{Version: WakeVersion, OutboxID: o.ID, InboxID: o.InboxID, Topic: o.Topic, Gen: o.Gen}
+	return Wake{Version: WakeVersion, OutboxID: o.ID, InboxID: o.InboxID, Endpoint: o.Endpoint, Topic: o.Topic, Gen: o.Gen}
 }

@@ -1,4 +1,15 @@
-package ingress
+// Package directory remembers endpoints for a bounded time, so that a stage can
+// look one up for every event without reading the registry for each.
+//
+// Invariants:
+//
+//   - What it tells is at most [Age] old. What cannot be read again by then is an
+//     error: no retired key is trusted, and no paused endpoint worked on, because
+//     of an outage.
+//   - What strangers ask for fills a bounded memory.
+//
+// It decides nothing about an endpoint, and changes one only under its revision.
+package directory
 
 import (
 	"context"
@@ -10,24 +21,30 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// DirectoryAge is how long an endpoint is remembered, an unknown one too. It
+// Age is how long an endpoint is remembered, an unknown one too. It
 // bounds how long a retirement takes to reach every process.
-const DirectoryAge = 30 * time.Second
+const Age = 30 * time.Second
 
-// directoryMax bounds the memory that strangers can fill with unknown names.
-const directoryMax = 10_000
+// knownMax bounds the memory that strangers can fill with unknown names.
+const knownMax = 10_000
 
 // noteTime bounds what noting a key may add to an answer.
 const noteTime = 200 * time.Millisecond
 
-// directoryRead bounds one read, which outlives the request that asked for it,
+// readTime bounds one read, which outlives the request that asked for it,
 // so that a stalled one does not hold up those that come after it.
-const directoryRead = time.Second
+const readTime = time.Second
 
-// Directory remembers endpoints for [DirectoryAge]. What cannot be read again
+// Registry reads and changes endpoints.
+type Registry interface {
+	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
+	UpdateEndpoint(ctx context.Context, e webhook.Endpoint) (bool, error)
+}
+
+// Directory remembers endpoints for [Age]. What cannot be read again
 // by then is an error, so that no retired key is trusted because of an outage.
 type Directory struct {
-	registry Endpoints
+	registry Registry
 	flight   singleflight.Group
 
 	mu    sync.Mutex
@@ -40,22 +57,22 @@ type entry struct {
 	readAt   time.Time
 }
 
-// NewDirectory returns an empty directory over a registry.
-func NewDirectory(registry Endpoints) *Directory {
+// New returns an empty directory over a registry.
+func New(registry Registry) *Directory {
 	return &Directory{registry: registry, known: map[webhook.EndpointID]entry{}}
 }
 
-// Find returns the endpoint as it was at most [DirectoryAge] ago.
+// Find returns the endpoint as it was at most [Age] ago.
 func (d *Directory) Find(ctx context.Context, id webhook.EndpointID, now time.Time) (webhook.Endpoint, bool, error) {
 	d.mu.Lock()
 	e, ok := d.known[id]
 	d.mu.Unlock()
-	if ok && now.Sub(e.readAt) < DirectoryAge {
+	if ok && now.Sub(e.readAt) < Age {
 		return e.endpoint, e.found, nil
 	}
 	// One read for all that wait. Each waits only as long as its own request may.
 	result := d.flight.DoChan(string(id), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), directoryRead)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
 		defer cancel()
 		endpoint, found, err := d.registry.Endpoint(ctx, id)
 		if err != nil {
@@ -80,7 +97,7 @@ func (d *Directory) Find(ctx context.Context, id webhook.EndpointID, now time.Ti
 func (d *Directory) remember(id webhook.EndpointID, e entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.known) >= directoryMax {
+	if len(d.known) >= knownMax {
 		clear(d.known)
 	}
 	d.known[id] = e
