@@ -64,6 +64,7 @@ func TestEveryRuleCatchesItsViolation(t *testing.T) {
 		"delivery reaches for the network":        {"internal/delivery/x.go", "net", "words and rules are pure"},
 		"the contract imports a stage":            {"internal/provider/x.go", "dakghar/internal/ingress", "parts that stages are built from"},
 		"ordering imports a part":                 {"internal/ordering/x.go", "dakghar/internal/business", "parts that stages are built from"},
+		"the directory imports a stage":           {"internal/directory/x.go", "dakghar/internal/ingress", "parts that stages are built from"},
 		"the registry imports a stage":            {"internal/provider/all/x.go", "dakghar/internal/ingress", "only the registry knows them all"},
 		"a provider imports its neighbour":        {"internal/provider/stripe/x.go", "dakghar/internal/provider/github", "one adapter per provider"},
 		"a provider imports an SDK":               {"internal/provider/stripe/x.go", "github.com/stripe/stripe-go/v83/webhook", "one adapter per provider"},

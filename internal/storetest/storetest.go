@@ -124,7 +124,7 @@ func (s suite) acceptOnce(t *testing.T) {
 	s.accept(t, row)
 	s.wantRow(t, row)
 	s.wantPromise(t, promise(row).ID, &webhook.Outbox{
-		ID: promise(row).ID, InboxID: row.ID, Topic: webhook.TopicProcess, CreatedAt: now,
+		ID: promise(row).ID, InboxID: row.ID, Endpoint: row.Endpoint, Topic: webhook.TopicProcess, CreatedAt: now,
 		Gen: 0, DueAt: now, WakeAt: now.Add(time.Minute),
 	})
 }
