@@ -47,7 +47,7 @@ func main() {
 func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 	env := config.From(getenv)
 	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
-	life := config.ReadLife(env)
+	life, coarse := config.ReadLife(env), config.ReadCoarse(env)
 	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE")}
 	bodies := body.Config{
 		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
@@ -81,6 +81,8 @@ func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 			Bodies:    body.New(bodies),
 			Inbox:     store,
 			Recent:    ingress.NewRecent(recentEvents),
+			Sources:   ingress.NewSources(coarse.Rate, coarse.Burst),
+			Limits:    ingress.NewLimiter(store, ingress.SettleTimeout),
 			Budget:    ingress.BudgetMax,
 			Now:       time.Now,
 			NewID:     rand.Text,

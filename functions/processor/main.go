@@ -19,6 +19,7 @@ import (
 	"dakghar/internal/body"
 	"dakghar/internal/business"
 	"dakghar/internal/config"
+	"dakghar/internal/directory"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/lambdaedge"
 	"dakghar/internal/processor"
@@ -26,6 +27,9 @@ import (
 	"dakghar/internal/provider/all"
 	"dakghar/internal/telemetry"
 )
+
+// breakerTrip is how many outages in a row keep a process from claiming more.
+const breakerTrip = 5
 
 func main() {
 	ctx := context.Background()
@@ -41,7 +45,9 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 	env := config.From(getenv)
 	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
 	life, work := config.ReadLife(env), config.ReadWork(env)
-	tables := dynamo.Tables{Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Business: env.Text("BUSINESS_TABLE")}
+	tables := dynamo.Tables{
+		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Business: env.Text("BUSINESS_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
+	}
 	bodies := body.Config{
 		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
 		InlineBytes: env.Int("BODY_INLINE_BYTES", 1024, 300<<10, 32<<10), Life: life.Body,
@@ -63,20 +69,24 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 	bodies.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // another host than AWS's has no name per bucket
 	})
+	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 
 	return &lambdaedge.Queue{
 		Processor: &processor.Processor{
-			Store:     &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep},
+			Store:     store,
+			Endpoints: directory.New(store),
 			Bodies:    body.New(bodies),
 			Providers: providers,
 			Router:    business.Standard(),
 			Policy: processor.Policy{
-				Lease: work.Lease, AttemptsMax: work.AttemptsMax, Theirs: work.Theirs, Ours: work.Ours, KeepInbox: life.Inbox,
+				Lease: work.Lease, AttemptsMax: work.AttemptsMax, Theirs: work.Theirs, Ours: work.Ours,
+				KeepInbox: life.Inbox, GapWindow: work.GapWindow,
 			},
-			Now:    time.Now,
-			NewID:  rand.Text,
-			Chance: mathrand.Float64,
-			Wait:   dynamo.Sleep,
+			Breaker: &processor.Breaker{Trip: breakerTrip, Open: work.Breaker},
+			Now:     time.Now,
+			NewID:   rand.Text,
+			Chance:  mathrand.Float64,
+			Wait:    dynamo.Sleep,
 		},
 		Log: telemetry.New(os.Stdout, name, time.Now),
 	}, nil

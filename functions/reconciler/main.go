@@ -24,10 +24,12 @@ import (
 
 // The shape of a run: its lease outlasts the function's timeout of 60 s.
 const (
-	segments = 4
-	pageRows = 200
-	lease    = 90 * time.Second
-	slack    = 5 * time.Second
+	segments  = 4
+	pageRows  = 1000
+	atOnce    = 4
+	auditTime = 25 * time.Second
+	lease     = 90 * time.Second
+	slack     = 5 * time.Second
 )
 
 func main() {
@@ -46,6 +48,7 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{
 		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
+		Business: env.Text("BUSINESS_TABLE"), Body: env.Text("BODY_TABLE"),
 	}
 	url := env.Text("EVENT_QUEUE_URL")
 	if err := env.Err(); err != nil {
@@ -61,7 +64,7 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 			Queue: &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: url},
 			Policy: reconciler.Policy{
 				AttemptsMax: work.AttemptsMax, Retry: work.Theirs, KeepInbox: life.Inbox,
-				Segments: segments, PageRows: pageRows, Lease: lease, Slack: slack,
+				Segments: segments, PageRows: pageRows, AtOnce: atOnce, AuditTime: auditTime, Lease: lease, Slack: slack,
 			},
 			Now:    time.Now,
 			NewID:  rand.Text,

@@ -26,7 +26,7 @@ var (
 // a fault with the code body_<store>_<cause>. Only the operation, the service's
 // code and the status are kept: the service's own words may repeat what it was sent.
 func ours(store, op string, err error) error {
-	return fault.New(fault.Ours, "body_"+store+"_"+awsfault.Cause(err), awsfault.Summary(op, err))
+	return fault.NewOutage("body_"+store+"_"+awsfault.Cause(err), awsfault.Summary(op, err))
 }
 
 // notOurCiphertext reports that KMS read the wrapped key and it does not open

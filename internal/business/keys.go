@@ -36,6 +36,9 @@ func TenantKey(t webhook.Tenant, partition []string, sort ...string) webhook.Key
 // ProjectionKey addresses what an event's object is now.
 func ProjectionKey(ev webhook.Event) webhook.Key { return Key(ev, "projection") }
 
+// TicketKey addresses the counter that orders the reads of an event's object.
+func TicketKey(ev webhook.Event) webhook.Key { return Key(ev, "ticket") }
+
 // LedgerBalanceKey addresses the sums that an event is added to. An account's
 // notices can come by the hundred in a second, so its sums are spread over
 // [webhook.Shards] rows; every other object has one row.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"dakghar/internal/backoff"
@@ -42,6 +43,14 @@ func (r *Reader) Int(name string, low, high, otherwise int) int {
 		return otherwise
 	}
 	return n
+}
+
+// Word returns a setting, or the default.
+func (r *Reader) Word(name, otherwise string) string {
+	if v := r.getenv(name); v != "" {
+		return v
+	}
+	return otherwise
 }
 
 // Days returns a number of days as a duration.
@@ -85,15 +94,36 @@ type Work struct {
 	AttemptsMax int
 	Theirs      backoff.Schedule
 	Ours        backoff.Schedule
+	// Breaker is how long a process claims nothing while a service does not answer.
+	Breaker backoff.Schedule
+	// GapWindow is how long an event waits for those before it in its sequence.
+	GapWindow time.Duration
 }
 
-// ReadWork reads the numbers of the processing stages.
+// ReadWork reads the numbers of the processing stages. RETRY_PROFILE names the
+// schedule between an event's attempts, ATTEMPTS_MAX bounds them otherwise than
+// the profile does.
 func ReadWork(r *Reader) Work {
+	profile, ok := backoff.ProfileNamed(r.Word("RETRY_PROFILE", backoff.Standard))
+	r.Require(ok, "RETRY_PROFILE is %q, want one of %s", r.getenv("RETRY_PROFILE"), strings.Join(backoff.ProfileNames(), ", "))
 	return Work{
 		Lease:       time.Duration(r.Int("LEASE_SECONDS", 20, 900, 60)) * time.Second,
-		AttemptsMax: r.Int("ATTEMPTS_MAX", 1, 50, 8),
-		// 8 attempts: about 15 s, 30 s, 1, 2, 4, 8, 16 minutes between them, half an hour in all.
-		Theirs: backoff.Schedule{First: 15 * time.Second, Max: time.Hour},
-		Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
+		AttemptsMax: r.Int("ATTEMPTS_MAX", 1, 50, profile.Attempts),
+		Theirs:      profile.Schedule,
+		Ours:        backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
+		Breaker:     backoff.Schedule{First: 5 * time.Second, Max: time.Minute},
+		GapWindow:   time.Duration(r.Int("GAP_MINUTES", 1, 24*60, 60)) * time.Minute,
 	}
+}
+
+// Coarse bounds what one source address may ask of one ingress process before
+// anything is verified: requests a second, and at once. A rate of 0 is no limit.
+type Coarse struct {
+	Rate, Burst int
+}
+
+// ReadCoarse reads the coarse limit. The default is far above what one process
+// accepts, since a provider may send everything from one address.
+func ReadCoarse(r *Reader) Coarse {
+	return Coarse{Rate: r.Int("COARSE_RATE", 0, 1_000_000, 1000), Burst: r.Int("COARSE_BURST", 1, 1_000_000, 2000)}
 }

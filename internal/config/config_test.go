@@ -44,6 +44,9 @@ func TestDefaultsHold(t *testing.T) {
 	if diff := cmp.Diff(config.Life{Inbox: 400 * 24 * time.Hour, Body: 30 * 24 * time.Hour}, life); diff != "" {
 		t.Errorf("life (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(config.Coarse{Rate: 1000, Burst: 2000}, config.ReadCoarse(r)); diff != "" {
+		t.Errorf("coarse limit (-want +got):\n%s", diff)
+	}
 	if work.Lease != time.Minute || work.AttemptsMax != 8 {
 		t.Errorf("work %+v", work)
 	}

@@ -42,28 +42,33 @@ type Call struct {
 	Operation string // "DynamoDB.TransactWriteItems"
 }
 
-// Switch watches one program's calls and ends it at a chosen one. The zero
-// value only watches.
+// Switch watches one program's calls and ends it at chosen ones. The zero value
+// only watches.
 type Switch struct {
-	mu    sync.Mutex
-	calls []Call
-	at    int
-	side  Side
-	dead  bool
+	mu     sync.Mutex
+	calls  []Call
+	at     map[int]Side // by a call's number
+	dead   bool
+	deaths int
 }
 
-// KillAt chooses the n-th call from now on, counted from 1.
+// KillAt chooses the n-th call from now on, counted from 1, beside those chosen
+// before. What a dead program tries is not counted; the count goes on when it
+// lives again, so that one program can die more than once.
 func (s *Switch) KillAt(n int, side Side) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at, s.side = len(s.calls)+n, side
+	if s.at == nil {
+		s.at = map[int]Side{}
+	}
+	s.at[len(s.calls)+n] = side
 }
 
 // Revive starts the program again; the next call reaches its service.
 func (s *Switch) Revive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dead, s.at = false, 0
+	s.dead = false
 }
 
 // Dead reports whether the program has died.
@@ -71,6 +76,13 @@ func (s *Switch) Dead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dead
+}
+
+// Deaths counts how often the program has died.
+func (s *Switch) Deaths() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.deaths
 }
 
 // Calls returns the calls so far.
@@ -89,17 +101,24 @@ func (s *Switch) enter(operation string) (dead, diesAfter bool) {
 		return true, false
 	}
 	s.calls = append(s.calls, Call{len(s.calls) + 1, operation})
-	if len(s.calls) != s.at {
+	side, chosen := s.at[len(s.calls)]
+	if !chosen {
 		return false, false
 	}
-	s.dead = s.side == Before
-	return s.dead, s.side == After
+	if side == Before {
+		s.dead = true
+		s.deaths++
+	}
+	return s.dead, side == After
 }
 
 func (s *Switch) die() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dead = true
+	if !s.dead {
+		s.dead = true
+		s.deaths++
+	}
 }
 
 // Middleware installs the switch into a client's configuration.

@@ -20,7 +20,7 @@ import (
 //	        oi object_id · ov object_version · pc provider_created_at · ra received_at · bi raw_payload_ref
 //	        bx body_expires_at · dg payload_hash · mv matched_secret_version · sb same_body_as · cw conflict_with
 //	        uc uncovered · uw unwanted · st status · oc outcome · f fence · ac attempt_count · rn run · na next_attempt_at
-//	        lu lease_until · ci claim_id · le last_error · pr processed_at · x expires_at (epoch seconds)
+//	        lu lease_until · ci claim_id · le last_error · sl slot of a parked row · pr processed_at · x expires_at (epoch seconds)
 //	        rk recent index · fk, fa failed index
 //	Outbox  id outbox_id · ii inbox_id · e endpoint_id · tp topic · ca created_at · pa published_at · g generation
 //	        du due_at · wa wake_at · w wakes · dk, da due index
@@ -106,6 +106,7 @@ func encodeInbox(r webhook.Inbox) (attributes, error) {
 	setMS(a, "lu", r.LeaseUntil)
 	setStr(a, "ci", string(r.ClaimID))
 	setStr(a, "le", r.LastError)
+	setStr(a, "sl", r.Slot.String())
 	setMS(a, "pr", r.ProcessedAt)
 	if !r.ExpiresAt.IsZero() {
 		a["x"] = num(r.ExpiresAt.Unix())
@@ -125,6 +126,10 @@ func decodeInbox(a attributes) (webhook.Inbox, error) {
 		Status: webhook.Status(d.str("st")), Outcome: webhook.Outcome(d.str("oc")), Fence: webhook.Fence(d.num("f")),
 		AttemptCount: int(d.num("ac")), Run: int(d.num("rn")), NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"),
 		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.seconds("x"),
+	}
+	slot, ok := webhook.ParseSlot(d.str("sl"))
+	if row.Slot = slot; !ok {
+		d.fail("sl", errors.New("is no slot"))
 	}
 	if row.ID == "" || row.Status == "" {
 		d.fail("id or st", errors.New("absent"))

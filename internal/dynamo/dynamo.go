@@ -43,6 +43,8 @@ type Client interface {
 // Tables names the tables. A stage that does not use one leaves it empty.
 type Tables struct {
 	Inbox, Outbox, Business, Registry string
+	// Body is needed only to look whether a body is kept.
+	Body string
 }
 
 // Store reads and writes the protocol's rows.
@@ -116,7 +118,7 @@ func unavailable(operation string, err error) error {
 	if awsfault.Code(err) == "ValidationException" {
 		return fault.New(fault.Permanent, "store_refused", awsfault.Summary(operation, err))
 	}
-	return fault.New(fault.Ours, "store_"+awsfault.Cause(err), awsfault.Summary(operation, err))
+	return fault.NewOutage("store_"+awsfault.Cause(err), awsfault.Summary(operation, err))
 }
 
 // contended is the fact that a transaction was turned away without an answer to

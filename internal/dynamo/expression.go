@@ -123,6 +123,12 @@ func (e *expression) change(c webhook.Change) string {
 	case !c.KeepClaim:
 		remove = append(remove, e.name("ci"))
 	}
+	switch {
+	case c.Slot != (webhook.Slot{}):
+		put("sl", str(c.Slot.String()))
+	case slices.Contains(c.Guard.From, webhook.Parked):
+		remove = append(remove, e.name("sl"))
+	}
 	if c.To == webhook.Failed {
 		put("fk", str(failedKey(webhook.ShardOf(string(c.ID)))))
 		put("fa", ms(c.ProcessedAt))
@@ -131,9 +137,15 @@ func (e *expression) change(c webhook.Change) string {
 		put("ac", num(0))
 		remove = append(remove, e.name("pr"), e.name("x"), e.name("fk"), e.name("fa"))
 	}
+	if c.NextRun {
+		remove = append(remove, e.name("oc"))
+	}
 	add := []string{e.name("f") + " " + e.value(num(1))}
 	if c.Attempts != 0 {
 		add = append(add, e.name("ac")+" "+e.value(num(int64(c.Attempts))))
+	}
+	if c.NextRun {
+		add = append(add, e.name("rn")+" "+e.value(num(1)))
 	}
 	update := "SET " + strings.Join(set, ", ") + " ADD " + strings.Join(add, ", ")
 	if len(remove) > 0 {

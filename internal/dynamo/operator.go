@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,9 +18,11 @@ import (
 
 // What an operator's command reads and writes besides the rows of the protocol.
 //
-// Every act of an operator leaves a registry row: pk "audit#<yyyymmdd>" of its
-// UTC day, sk its time and id, so that a day reads in order. An act that changes
-// an endpoint commits together with its record.
+// Every act of an operator leaves two registry rows: pk "audit#<yyyymmdd>" of its
+// UTC day, and pk "acts#<subject>", each with its time and id as sk, so that a day
+// and a subject's whole history read in order. A job's act has "job#<job>" as its
+// sk among the subject's: whether the job was here is one read. An act that
+// changes a row commits together with its record.
 
 // auditTime has a fixed width, so that its texts sort like the times.
 const auditTime = "2006-01-02T15:04:05.000Z"
@@ -31,15 +34,17 @@ func encodeAct(a webhook.Act) attributes {
 		"pk": str(auditDay(a.At)), "sk": str(a.At.UTC().Format(auditTime) + "#" + a.ID),
 		"at": ms(a.At), "act": str(a.Name), "sub": str(a.Subject), "who": str(a.Who),
 	}
+	setStr(item, "id", a.ID)
 	setStr(item, "why", a.Why)
+	setStr(item, "job", a.Job)
 	return item
 }
 
 func decodeAct(item attributes) (webhook.Act, error) {
 	d := decoder{a: item}
-	act := webhook.Act{At: d.ms("at"), Name: d.str("act"), Subject: d.str("sub"), Who: d.str("who"), Why: d.str("why")}
-	if sort := d.str("sk"); len(sort) > len(auditTime) {
-		act.ID = sort[len(auditTime)+1:]
+	act := webhook.Act{ID: d.str("id"), At: d.ms("at"), Name: d.str("act"), Subject: d.str("sub"), Who: d.str("who"), Why: d.str("why"), Job: d.str("job")}
+	if sort := d.str("sk"); act.ID == "" && len(sort) > len(auditTime) {
+		act.ID = sort[len(auditTime)+1:] // a row of before the id had a column of its own
 	}
 	if act.ID == "" || act.Name == "" {
 		d.fail("sk or act", errors.New("absent"))
@@ -47,17 +52,24 @@ func decodeAct(item attributes) (webhook.Act, error) {
 	return act, d.err
 }
 
-func (s *Store) putAct(a webhook.Act) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{TableName: &s.Tables.Registry, Item: encodeAct(a)}}
+// with joins the writes that an act is about with those of its record.
+func (s *Store) with(a webhook.Act, writes ...types.TransactWriteItem) []types.TransactWriteItem {
+	byDay := encodeAct(a)
+	bySubject := maps.Clone(byDay)
+	maps.Copy(bySubject, subjectKey(a))
+	for _, item := range []attributes{byDay, bySubject} {
+		writes = append(writes, types.TransactWriteItem{Put: &types.Put{TableName: &s.Tables.Registry, Item: item}})
+	}
+	return writes
 }
 
 // RecordAct writes the record of an act that changes no row of ours.
 func (s *Store) RecordAct(ctx context.Context, a webhook.Act) error {
-	_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Tables.Registry, Item: encodeAct(a)})
-	if err != nil {
-		return unavailable("PutItem", err)
+	reasons, err := s.commit(ctx, s.with(a)...)
+	if err == nil && reasons != nil {
+		return cancelledByService(reasons)
 	}
-	return nil
+	return err
 }
 
 // CreateEndpointBy is [Store.CreateEndpoint] together with the record of the act.
@@ -68,13 +80,12 @@ func (s *Store) CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a webh
 		return false, err
 	}
 	listed := attributes{"pk": str("endpoints"), "sk": str(string(e.ID))}
-	return s.commitFirst(ctx,
+	return s.commitFirst(ctx, s.with(a,
 		types.TransactWriteItem{Put: &types.Put{
 			TableName: &s.Tables.Registry, Item: item, ConditionExpression: aws.String("attribute_not_exists(pk)"),
 		}},
 		types.TransactWriteItem{Put: &types.Put{TableName: &s.Tables.Registry, Item: listed}},
-		s.putAct(a),
-	)
+	)...)
 }
 
 // UpdateEndpointBy is [Store.UpdateEndpoint] together with the record of the act.
@@ -87,13 +98,10 @@ func (s *Store) UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a webh
 	}
 	x := newExpression()
 	condition := x.name("rev") + " = " + x.value(num(seen))
-	return s.commitFirst(ctx,
-		types.TransactWriteItem{Put: &types.Put{
-			TableName: &s.Tables.Registry, Item: item, ConditionExpression: &condition,
-			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
-		}},
-		s.putAct(a),
-	)
+	return s.commitFirst(ctx, s.with(a, types.TransactWriteItem{Put: &types.Put{
+		TableName: &s.Tables.Registry, Item: item, ConditionExpression: &condition,
+		ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
+	}})...)
 }
 
 // Reopen opens a failed or held row again, with its promise and the record of
@@ -104,7 +112,7 @@ func (s *Store) Reopen(ctx context.Context, c webhook.Change, run int, promise w
 	notApplied := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &s.Tables.Business, Key: keyOf(markKey(c.ID, run)), ConditionExpression: aws.String("attribute_not_exists(pk)"),
 	}}
-	reasons, err := s.commit(ctx, s.changeInbox(c), notApplied, s.putOutbox(promise), s.putAct(a))
+	reasons, err := s.commit(ctx, s.with(a, s.changeInbox(c), notApplied, s.putOutbox(promise))...)
 	switch {
 	case err != nil:
 		return 0, err
@@ -122,13 +130,13 @@ func (s *Store) Reopen(ctx context.Context, c webhook.Change, run int, promise w
 // somebody comes before its body is gone, and records the act. False means that
 // the row has moved on.
 func (s *Store) Hold(ctx context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error) {
-	return s.commitFirst(ctx, s.changeInbox(c), s.putOutbox(promise), s.putAct(a))
+	return s.commitLeaving(ctx, c, s.with(a, s.putOutbox(promise))...)
 }
 
 // FailBy ends a row by an operator, takes its promise away and records the act.
 // False means that the row has moved on.
 func (s *Store) FailBy(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
-	return s.commitFirst(ctx, s.changeInbox(c), s.deleteOutbox(promise), s.putAct(a))
+	return s.commitLeaving(ctx, c, s.with(a, s.deleteOutbox(promise))...)
 }
 
 // commitFirst writes everything if the first write's condition holds; false
@@ -146,13 +154,13 @@ func (s *Store) commitFirst(ctx context.Context, writes ...types.TransactWriteIt
 	return false, cancelledByService(reasons)
 }
 
-// Acts yields the recorded acts from now back to since, newest first.
-func (s *Store) Acts(ctx context.Context, since, now time.Time) iter.Seq2[webhook.Act, error] {
+// Acts yields the recorded acts from until back to since, newest first.
+func (s *Store) Acts(ctx context.Context, since, until time.Time) iter.Seq2[webhook.Act, error] {
 	return func(yield func(webhook.Act, error) bool) {
-		for _, day := range daysBack(now, since) {
+		for _, day := range daysBack(until, since) {
 			x := newExpression()
-			condition := x.name("pk") + " = " + x.value(str(auditDay(day))) +
-				" AND " + x.name("sk") + " >= " + x.value(str(since.UTC().Format(auditTime)))
+			condition := x.name("pk") + " = " + x.value(str(auditDay(day))) + " AND " + x.name("sk") +
+				" BETWEEN " + x.value(str(since.UTC().Format(auditTime))) + " AND " + x.value(str(until.UTC().Format(auditTime)+afterID))
 			for item, err := range s.queryAll(ctx, &dynamodb.QueryInput{
 				TableName: &s.Tables.Registry, KeyConditionExpression: &condition, ConsistentRead: aws.Bool(true),
 				ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values, ScanIndexForward: aws.Bool(false),
@@ -169,9 +177,16 @@ func (s *Store) Acts(ctx context.Context, since, now time.Time) iter.Seq2[webhoo
 	}
 }
 
-// daysBack returns the UTC days from now back to since, newest first.
+// afterID sorts after every "#" and id that may follow a time.
+const afterID = "$"
+
+// daysBack returns the UTC days from now back to since, newest first; none if
+// there is no time between them.
 func daysBack(now, since time.Time) []time.Time {
 	var days []time.Time
+	if now.Before(since) {
+		return nil // the service refuses a span whose end comes first
+	}
 	first := since.UTC().Truncate(24 * time.Hour)
 	for day := now.UTC().Truncate(24 * time.Hour); !day.Before(first); day = day.AddDate(0, 0, -1) {
 		days = append(days, day)
@@ -198,13 +213,13 @@ func (s *Store) queryAll(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2
 	}
 }
 
-// RecentInbox yields an endpoint's events that were received between since and
-// now, newest first. The index is eventually consistent, so an event of the last
-// second may be missing; the rows themselves are read consistently.
-func (s *Store) RecentInbox(ctx context.Context, e webhook.EndpointID, since, now time.Time) iter.Seq2[webhook.Inbox, error] {
+// RecentInbox yields an endpoint's events that were received from since to until,
+// both included, newest first. The index is eventually consistent, so an event of
+// the last second may be missing; the rows themselves are read consistently.
+func (s *Store) RecentInbox(ctx context.Context, e webhook.EndpointID, since, until time.Time) iter.Seq2[webhook.Inbox, error] {
 	return func(yield func(webhook.Inbox, error) bool) {
-		for _, day := range daysBack(now, since) {
-			merged := s.newShards(since, "recent", "rk", "ra", func(shard int) string { return recentKey(e, day, shard) })
+		for _, day := range daysBack(until, since) {
+			merged := s.newShards(since, until, "recent", "rk", "ra", func(shard int) string { return recentKey(e, day, shard) })
 			if !s.yieldRows(ctx, merged, yield) {
 				return
 			}
@@ -212,12 +227,15 @@ func (s *Store) RecentInbox(ctx context.Context, e webhook.EndpointID, since, no
 	}
 }
 
-// FailedInbox yields the events of all endpoints that failed since a time, the
-// last failed first. Like [Store.RecentInbox] it may miss the last second; a row
-// that has left FAILED since is yielded as it is now.
-func (s *Store) FailedInbox(ctx context.Context, since time.Time) iter.Seq2[webhook.Inbox, error] {
+// FailedInbox yields the events of all endpoints that failed from since to until,
+// both included, the last failed first. Like [Store.RecentInbox] it may miss the
+// last second; a row that has left FAILED since is yielded as it is now.
+func (s *Store) FailedInbox(ctx context.Context, since, until time.Time) iter.Seq2[webhook.Inbox, error] {
 	return func(yield func(webhook.Inbox, error) bool) {
-		s.yieldRows(ctx, s.newShards(since, "failed", "fk", "fa", failedKey), yield)
+		if until.Before(since) {
+			return
+		}
+		s.yieldRows(ctx, s.newShards(since, until, "failed", "fk", "fa", failedKey), yield)
 	}
 }
 
@@ -311,11 +329,11 @@ type stamp struct {
 // the usual list of 50 one page of each is enough.
 const shardPageSize = 50
 
-// newShards lists an index's entries since a time; key names a shard's partition.
-func (s *Store) newShards(since time.Time, index, hash, sort string, key func(shard int) string) *shards {
+// newShards lists an index's entries between two times; key names a shard's partition.
+func (s *Store) newShards(since, until time.Time, index, hash, sort string, key func(shard int) string) *shards {
 	return &shards{read: func(ctx context.Context, shard int, from attributes) ([]stamp, attributes, error) {
 		x := newExpression()
-		condition := x.name(hash) + " = " + x.value(str(key(shard))) + " AND " + x.name(sort) + " >= " + x.value(ms(since))
+		condition := x.name(hash) + " = " + x.value(str(key(shard))) + " AND " + x.name(sort) + " BETWEEN " + x.value(ms(since)) + " AND " + x.value(ms(until))
 		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
 			TableName: &s.Tables.Inbox, IndexName: &index, KeyConditionExpression: &condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,

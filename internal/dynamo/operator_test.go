@@ -174,9 +174,9 @@ func TestFailedInboxListsFailedRowsOfAllEndpoints(t *testing.T) {
 		}
 		slices.Reverse(want)
 		wantListed(t, want, func() iter.Seq2[webhook.Inbox, error] {
-			return s.FailedInbox(t.Context(), noon.Add(10*time.Second))
+			return s.FailedInbox(t.Context(), noon.Add(10*time.Second), noon.Add(time.Hour))
 		})
-		for row, err := range s.FailedInbox(t.Context(), noon.Add(10*time.Second)) {
+		for row, err := range s.FailedInbox(t.Context(), noon.Add(10*time.Second), noon.Add(time.Hour)) {
 			if err != nil || row.Status != webhook.Failed || row.LastError != "schema" {
 				t.Errorf("row %+v, error %v, want a failed one", row, err)
 			}
@@ -345,7 +345,7 @@ func TestRowsReadsOnePartitionByPrefix(t *testing.T) {
 			webhook.PutItem(webhook.Key{PK: "a", SK: "balance"}, webhook.Item{"n": int64(3)}),
 			webhook.PutItem(webhook.Key{PK: "b", SK: "entry#1"}, webhook.Item{"n": int64(4)}),
 		}
-		verdict, err := s.Complete(t.Context(), claimed.Complete(webhook.Applied, noon, time.Hour), claimed.ClaimID, nil, actions)
+		verdict, err := s.Complete(t.Context(), webhook.Completion{Change: claimed.Complete(webhook.Applied, noon, time.Hour), Claim: claimed.ClaimID, Actions: actions})
 		if err != nil || verdict != webhook.Committed {
 			t.Fatalf("complete: %v, error %v", verdict, err)
 		}
@@ -376,7 +376,7 @@ func TestAListThatCannotBeReadIsAnError(t *testing.T) {
 			t.Error("a row of a missing table")
 		}
 	}
-	for _, err := range s.FailedInbox(t.Context(), noon) {
+	for _, err := range s.FailedInbox(t.Context(), noon, noon) {
 		seen++
 		if err == nil {
 			t.Error("a row of a missing table")

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,6 +35,23 @@ func (s *Store) PushWake(ctx context.Context, o webhook.Outbox, wakeAt time.Time
 	condition := e.name("g") + " = " + e.value(num(int64(o.Gen))) + " AND " + e.name("wa") + " = " + e.value(ms(o.WakeAt))
 	update := "SET " + e.name("wa") + " = " + e.value(ms(wakeAt))
 	return s.updateOutbox(ctx, o.ID, condition, update, e)
+}
+
+// Postpone moves a promise's due time without touching its subject, and lets the
+// relay publish it again: the due index brings it where it is too far for the
+// queue. False means that the row has moved on.
+func (s *Store) Postpone(ctx context.Context, id webhook.OutboxID, gen webhook.Fence, due, now time.Time) (bool, error) {
+	o := webhook.Outbox{ID: id, Gen: gen}.Postponed(due, now)
+	e := newExpression()
+	condition := e.name("g") + " = " + e.value(num(int64(gen)))
+	update := "SET " + e.name("du") + " = " + e.value(ms(o.DueAt)) + ", " + e.name("wa") + " = " + e.value(ms(o.WakeAt))
+	remove := []string{e.name("pa")}
+	if o.InDueIndex {
+		update += ", " + e.name("dk") + " = " + e.value(str(dueKey(webhook.ShardOf(string(id))))) + ", " + e.name("da") + " = " + e.value(ms(o.DueAt))
+	} else {
+		remove = append(remove, e.name("dk"), e.name("da"))
+	}
+	return s.updateOutbox(ctx, id, condition, update+" REMOVE "+strings.Join(remove, ", "), e)
 }
 
 func (s *Store) updateOutbox(ctx context.Context, id webhook.OutboxID, condition, update string, e *expression) (bool, error) {

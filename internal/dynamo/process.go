@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -41,17 +42,22 @@ func (s *Store) Change(ctx context.Context, c webhook.Change) (*webhook.Inbox, b
 	return &row, false, err
 }
 
-// Complete commits a plan: the row's PROCESSED, its processed mark unless mark
-// is nil, and the business actions, all or nothing.
-func (s *Store) Complete(ctx context.Context, c webhook.Change, claim webhook.ClaimID, mark *webhook.Mark, actions []webhook.Action) (webhook.Verdict, error) {
-	if len(actions) > webhook.ActionsMax {
-		return 0, fault.New(fault.Permanent, "plan_too_large", fmt.Errorf("%d actions, at most %d", len(actions), webhook.ActionsMax))
+// Complete commits a plan: the row's PROCESSED, its processed mark, the step of
+// its sequence and the business actions, all or nothing.
+func (s *Store) Complete(ctx context.Context, c webhook.Completion) (webhook.Verdict, error) {
+	if len(c.Actions) > webhook.ActionsMax {
+		return 0, fault.New(fault.Permanent, "plan_too_large", fmt.Errorf("%d actions, at most %d", len(c.Actions), webhook.ActionsMax))
 	}
-	writes := []types.TransactWriteItem{s.changeInbox(c)}
-	if mark != nil {
-		writes = append(writes, s.putMark(*mark))
+	writes := []types.TransactWriteItem{s.changeInbox(c.Change)}
+	if c.Mark != nil {
+		writes = append(writes, s.putMark(*c.Mark))
 	}
-	for _, a := range actions {
+	turn := len(writes)
+	if c.Turn != nil {
+		writes = append(writes, s.turnWrites(*c.Turn)...)
+	}
+	business := len(writes)
+	for _, a := range c.Actions {
 		w, err := s.businessWrite(a)
 		if err != nil {
 			return 0, err
@@ -65,31 +71,39 @@ func (s *Store) Complete(ctx context.Context, c webhook.Change, claim webhook.Cl
 	if reasons == nil {
 		return webhook.Committed, nil
 	}
-	return verdict(reasons, claim, mark != nil, actions)
+	if verdict, err := claimVerdict(reasons[0], c.Claim); verdict != 0 || err != nil {
+		return verdict, err
+	}
+	switch {
+	case c.Mark != nil && refused(reasons[1]):
+		return webhook.MarkExists, nil
+	case slices.ContainsFunc(reasons[turn:business], refused):
+		return webhook.TurnMoved, nil
+	}
+	return businessVerdict(reasons, reasons[business:], c.Actions)
 }
 
-// verdict reads the reasons of a refused completion in the protocol's order.
-func verdict(reasons []types.CancellationReason, claim webhook.ClaimID, marked bool, actions []webhook.Action) (webhook.Verdict, error) {
-	if refused(reasons[0]) {
-		if len(reasons[0].Item) == 0 {
-			return webhook.ClaimLost, nil
-		}
-		row, err := decodeInbox(reasons[0].Item)
-		if err != nil {
-			return 0, err
-		}
-		if row.Status == webhook.Processed && row.ClaimID == claim {
-			return webhook.Committed, nil
-		}
+// claimVerdict reads what a refused completion says about the row itself; 0 when
+// the row is ours and another reason decides.
+func claimVerdict(r types.CancellationReason, claim webhook.ClaimID) (webhook.Verdict, error) {
+	switch {
+	case !refused(r):
+		return 0, nil
+	case len(r.Item) == 0:
 		return webhook.ClaimLost, nil
 	}
-	business := reasons[1:]
-	if marked {
-		if refused(reasons[1]) {
-			return webhook.MarkExists, nil
-		}
-		business = reasons[2:]
+	row, err := decodeInbox(r.Item)
+	if err != nil {
+		return 0, err
 	}
+	if row.Status == webhook.Processed && row.ClaimID == claim {
+		return webhook.Committed, nil
+	}
+	return webhook.ClaimLost, nil
+}
+
+// businessVerdict reads the reasons of the actions in the protocol's order.
+func businessVerdict(all, business []types.CancellationReason, actions []webhook.Action) (webhook.Verdict, error) {
 	for _, order := range []struct {
 		tag     webhook.Tag
 		verdict webhook.Verdict
@@ -104,32 +118,19 @@ func verdict(reasons []types.CancellationReason, claim webhook.ClaimID, marked b
 			}
 		}
 	}
-	return 0, cancelledByService(reasons)
+	return 0, cancelledByService(all)
 }
 
 // Retry puts a row back and promises to look at it again, in one transaction.
 // False means that the guard no longer holds, and nothing was written.
 func (s *Store) Retry(ctx context.Context, c webhook.Change, promise webhook.Outbox) (bool, error) {
-	return s.changeWith(ctx, c, s.putOutbox(promise))
+	return s.commitFirst(ctx, s.changeInbox(c), s.putOutbox(promise))
 }
 
 // Fail ends a row and takes its promise away, in one transaction. The promise
 // needs no condition: the row's fence shows that it belongs to this life.
 func (s *Store) Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error) {
-	return s.changeWith(ctx, c, s.deleteOutbox(promise))
-}
-
-func (s *Store) changeWith(ctx context.Context, c webhook.Change, with types.TransactWriteItem) (bool, error) {
-	reasons, err := s.commit(ctx, s.changeInbox(c), with)
-	switch {
-	case err != nil:
-		return false, err
-	case reasons == nil:
-		return true, nil
-	case refused(reasons[0]):
-		return false, nil
-	}
-	return false, cancelledByService(reasons)
+	return s.commitLeaving(ctx, c, s.deleteOutbox(promise))
 }
 
 func markKey(id webhook.InboxID, run int) webhook.Key {

@@ -29,11 +29,19 @@ const (
 type Error struct {
 	Kind Kind
 	Code string
-	err  error
+	// Outage is set where a service that every record needs does not answer, so
+	// that the next record would only wait for the same.
+	Outage bool
+	err    error
 }
 
 // New returns an error of a kind, with a code and the underlying error, which may be nil.
 func New(kind Kind, code string, err error) *Error { return &Error{Kind: kind, Code: code, err: err} }
+
+// NewOutage returns an error of ours about a service that does not answer.
+func NewOutage(code string, err error) *Error {
+	return &Error{Kind: Ours, Code: code, Outage: true, err: err}
+}
 
 func (e *Error) Error() string {
 	if e.err == nil {
@@ -64,4 +72,10 @@ func CodeOf(err error) string {
 		return "deadline"
 	}
 	return "unknown"
+}
+
+// IsOutage reports whether err says that a service does not answer.
+func IsOutage(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Outage
 }

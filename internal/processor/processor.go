@@ -32,7 +32,12 @@ import (
 type Store interface {
 	business.Reader
 	Change(ctx context.Context, c webhook.Change) (*webhook.Inbox, bool, error)
-	Complete(ctx context.Context, c webhook.Change, claim webhook.ClaimID, mark *webhook.Mark, actions []webhook.Action) (webhook.Verdict, error)
+	Complete(ctx context.Context, c webhook.Completion) (webhook.Verdict, error)
+	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
+	Sequence(ctx context.Context, id webhook.SequenceID) (webhook.Sequence, error)
+	Park(ctx context.Context, c webhook.Change, seq webhook.Sequence, promise webhook.Outbox) (webhook.Verdict, error)
+	Ticket(ctx context.Context, k webhook.Key) (int64, error)
+	Postpone(ctx context.Context, id webhook.OutboxID, gen webhook.Fence, due, now time.Time) (bool, error)
 	Retry(ctx context.Context, c webhook.Change, promise webhook.Outbox) (bool, error)
 	Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error)
 	DeleteOutbox(ctx context.Context, id webhook.OutboxID, upTo webhook.Fence) (bool, error)
@@ -43,13 +48,29 @@ type Bodies interface {
 	Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
 }
 
+// Endpoints tells what an endpoint's operator has chosen, at most half a minute old.
+type Endpoints interface {
+	Find(ctx context.Context, id webhook.EndpointID, now time.Time) (webhook.Endpoint, bool, error)
+}
+
+// Objects reads objects at their provider.
+type Objects interface {
+	// Current returns an object as its provider has it now, in a document that
+	// [provider.Adapter.CurrentFacts] reads. False means that the provider says
+	// that there is no such object.
+	Current(ctx context.Context, e webhook.Endpoint, a *provider.Adapter, k provider.Kind, id string) (doc []byte, found bool, err error)
+}
+
 // Processor works on wake-ups. All fields are required.
 type Processor struct {
 	Store     Store
+	Endpoints Endpoints
 	Bodies    Bodies
+	Objects   Objects
 	Providers *provider.Registry
 	Router    *business.Router
 	Policy    Policy
+	Breaker   *Breaker
 	Now       func() time.Time
 	NewID     func() string
 	Chance    func() float64
@@ -63,6 +84,7 @@ type Policy struct {
 	Theirs      backoff.Schedule // between attempts, when a provider or anything unknown is at fault
 	Ours        backoff.Schedule // while we are at fault
 	KeepInbox   time.Duration    // how long a terminal row is kept
+	GapWindow   time.Duration    // how long an event waits for those before it in its sequence
 }
 
 // Result is what became of a wake-up, for the log line and the metrics.
@@ -72,8 +94,9 @@ type Result struct {
 	Endpoint webhook.EndpointID
 	Kind     webhook.Kind
 	Attempt  int
-	// Decision is one of: applied, stale, ignored, already_applied, retry,
-	// failed, claim_lost, not_due, terminal, held, missing, unavailable.
+	// Decision is one of: applied, stale, ignored, already_applied, parked, retry,
+	// failed, claim_lost, not_due, waiting, terminal, held, paused, postponed,
+	// missing, unavailable.
 	Decision string
 	Code     string // of the fault, empty without one
 	Fault    fault.Kind
@@ -85,10 +108,17 @@ type Result struct {
 // what could not be done is promised again by the rows themselves.
 func (p *Processor) Process(ctx context.Context, wake webhook.Wake) Result {
 	now := p.Now()
-	result := Result{InboxID: wake.InboxID}
+	result := Result{InboxID: wake.InboxID, Endpoint: wake.Endpoint}
+	if p.paused(ctx, wake, now) {
+		return result.end("paused", nil)
+	}
+	if ok, until := p.Breaker.Allow(now); !ok {
+		return p.postpone(ctx, wake, until, now, result)
+	}
 	claim := webhook.ClaimID(p.NewID())
 	row, claimed, err := p.Store.Change(ctx, webhook.Claim(wake.InboxID, claim, now, p.Policy.Lease, p.Policy.AttemptsMax))
 	if err != nil {
+		p.note(err)
 		return result.end("unavailable", err)
 	}
 	if row == nil {
@@ -101,6 +131,32 @@ func (p *Processor) Process(ctx context.Context, wake webhook.Wake) Result {
 	}
 	return p.work(ctx, wake, *row, result)
 }
+
+// paused reports whether work on the event's endpoint is paused. The wake-up is
+// dropped then: its promise wakes somebody again and again, and resuming brings
+// all of them near. A registry that cannot be read stops the event later, where
+// it is put back in its own time.
+func (p *Processor) paused(ctx context.Context, wake webhook.Wake, now time.Time) bool {
+	if wake.Endpoint == "" {
+		return false
+	}
+	e, _, err := p.Endpoints.Find(ctx, wake.Endpoint, now)
+	return err == nil && !e.PausedAt.IsZero()
+}
+
+// postpone moves an event's due time behind the breaker's next probe, so that
+// the wait is carried by its promise and not by the queue.
+func (p *Processor) postpone(ctx context.Context, wake webhook.Wake, until, now time.Time, result Result) Result {
+	span := max(until.Sub(now), time.Second)
+	due := until.Add(time.Duration(p.Chance() * float64(span)))
+	// A store that does not take this either leaves the promise as it is, which
+	// wakes somebody in its own time.
+	_, err := p.Store.Postpone(ctx, wake.OutboxID, wake.Gen, due, now)
+	return result.end("postponed", err)
+}
+
+// note tells the breaker how an event ended.
+func (p *Processor) note(err error) { p.Breaker.Note(fault.IsOutage(err), p.Now(), p.Chance()) }
 
 // unclaimed decides about a row that could not be claimed.
 func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhook.Inbox, now time.Time, result Result) Result {
@@ -115,6 +171,10 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 			c = row.FailLease(now, p.Policy.KeepInbox)
 		}
 		return p.fail(ctx, wake, c, result, "attempts_exhausted")
+	case row.GapOver(now):
+		return p.fail(ctx, wake, row.Fail(now, codeGapExpired, p.Policy.KeepInbox), result, codeGapExpired)
+	case row.Status == webhook.Parked:
+		return result.end("waiting", nil)
 	case row.Status == webhook.Held:
 		return result.end("held", nil)
 	case row.Status == webhook.Processing:
@@ -127,20 +187,21 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 func (p *Processor) work(ctx context.Context, wake webhook.Wake, row webhook.Inbox, result Result) Result {
 	ctx, cancel := context.WithTimeout(ctx, p.workTime(ctx, row))
 	defer cancel()
-	outcome, kind, err := p.apply(ctx, row)
+	decision, kind, err := p.apply(ctx, row)
 	result.Kind = kind
+	p.note(err)
 	// What follows is short, and must not be cut off by the work's own deadline.
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	switch {
 	case err != nil:
 		return p.settle(ctx, wake, row, err, result)
-	case outcome == "":
-		return result.end("claim_lost", nil)
+	case decision == decisionClaimLost, decision == decisionParked:
+		return result.end(decision, nil)
 	}
 	// Failing to tidy up leaves an orphan, which the reconciler finds.
 	_, _ = p.Store.DeleteOutbox(ctx, wake.OutboxID, row.Fence)
-	return result.end(string(outcome), nil)
+	return result.end(decision, nil)
 }
 
 // workTime is what is left of the lease, or of the invocation if that is less,

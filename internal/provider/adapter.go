@@ -57,6 +57,8 @@ type Adapter struct {
 	Handshake *Handshake
 	// Redelivery is what is known about repeated requests.
 	Redelivery Redelivery
+	// API is the sender's own programming interface, nil where it is not used.
+	API *API
 	// Ordering says in one sentence what evidence of order an event carries.
 	Ordering string
 	// Overlap is how long a previous key stays trusted after the newer one first
@@ -65,6 +67,9 @@ type Adapter struct {
 
 	once sync.Once
 	plan *tree
+	// The same for fetched objects.
+	currentOnce sync.Once
+	currentPlan *tree
 }
 
 // Covers says which parts of an event the signature covers. What it does not

@@ -52,13 +52,13 @@ func readObject(f *webhook.Facts, k Kind, v values) error {
 
 // readVersion takes the sender's version, or the round of a recurring life cycle.
 func readVersion(f *webhook.Facts, k Kind, v values) error {
-	paths := k.Read.Version
-	if k.Policy != webhook.ByVersion {
+	paths, numbered := k.Read.Version, k.Policy == webhook.ByVersion || k.Policy == webhook.BySequence
+	if !numbered {
 		paths = k.Read.Round
 	}
 	l := v.first(paths)
 	if !l.there() {
-		if k.Policy == webhook.ByVersion {
+		if numbered {
 			return schema("version_missing")
 		}
 		return nil

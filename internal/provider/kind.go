@@ -27,6 +27,9 @@ type Kind struct {
 	Read *Reading
 	// Example is what a sample's body shows besides.
 	Example []Check
+	// Current says how the object's present state is read from the sender; nil
+	// where it cannot be.
+	Current *Current
 }
 
 // Reading says where the facts of an object stand in the body. Each list of
@@ -65,6 +68,8 @@ type StateRule struct {
 	When   []Check
 	State  string
 	Credit int
+	// Amount, if set, replaces [Reading.Amount] in this state.
+	Amount []string
 }
 
 // Check is a requirement on one place in the body.

@@ -17,7 +17,7 @@ func (r *Reading) money(v values) (int64, string, error) {
 	if r.Sum != nil {
 		return r.Sum.read(v)
 	}
-	amount, currency := v.first(r.Amount), v.first(r.Currency)
+	amount, currency := v.first(r.amountPaths(v)), v.first(r.Currency)
 	if !amount.there() || !currency.there() {
 		return 0, "", nil
 	}
@@ -33,6 +33,14 @@ func (r *Reading) money(v values) (int64, string, error) {
 		return 0, "", schema("amount_invalid")
 	}
 	return n, code, nil
+}
+
+// amountPaths returns where the amount stands, which can depend on the state.
+func (r *Reading) amountPaths(v values) []string {
+	if rule, ok := r.state(v); ok && rule.Amount != nil {
+		return rule.Amount
+	}
+	return r.Amount
 }
 
 func currencyCode(l leaf) (string, bool) {

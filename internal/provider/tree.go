@@ -69,6 +69,7 @@ func (t *tree) addKind(k Kind) {
 	}
 	for _, rule := range r.States {
 		t.addChecks(rule.When)
+		t.add(rule.Amount...)
 	}
 	if r.Sum != nil {
 		t.addRaw(r.Sum.Array)

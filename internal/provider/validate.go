@@ -28,6 +28,7 @@ func (a *Adapter) Validate() error {
 	a.validateIdentity(p)
 	a.validateKinds(p)
 	a.validateRedelivery(p)
+	a.validateAPI(p)
 	return errors.Join(p.list...)
 }
 
@@ -96,7 +97,8 @@ func (a *Adapter) validateKind(p *problems, t string, k Kind) {
 	// kept; what adds up would be applied twice after that.
 	p.refuse(k.Delta && !a.Covers.ID, "%s adds up, and the sender does not sign its event id", t)
 	p.refuse(!strings.HasPrefix(string(k.Name), string(k.Object)+"."), "%s: kind %q is not one of a %q", t, k.Name, k.Object)
-	p.refuse(k.Policy != webhook.ByVersion && k.Policy != webhook.Monotonic, "%s: policy %q", t, k.Policy)
+	p.refuse(!slices.Contains([]webhook.Policy{webhook.ByVersion, webhook.Monotonic, webhook.ByFetch, webhook.BySequence}, k.Policy), "%s: policy %q", t, k.Policy)
+	p.refuse(k.Policy == webhook.ByFetch && k.Current == nil, "%s: fetched, and nobody says how", t)
 	p.refuse(k.Credit < -1 || k.Credit > 1, "%s: credit %d", t, k.Credit)
 	p.refuse(k.Credit != 0 && k.State == "", "%s: a credit without a state", t)
 	p.refuse(!a.Covers.Type && len(k.Shape) == 0, "%s: the type is not signed and the body has no shape", t)
@@ -106,8 +108,9 @@ func (a *Adapter) validateKind(p *problems, t string, k Kind) {
 		return
 	}
 	p.refuse(len(r.ID) == 0, "%s: no object id", t)
-	p.refuse(k.Policy == webhook.ByVersion && len(r.Version) == 0, "%s: no version", t)
-	p.refuse(k.Policy != webhook.ByVersion && len(r.Version) != 0, "%s: a version that decides nothing", t)
+	numbered := k.Policy == webhook.ByVersion || k.Policy == webhook.BySequence
+	p.refuse(numbered && len(r.Version) == 0, "%s: no version", t)
+	p.refuse(!numbered && len(r.Version) != 0, "%s: a version that decides nothing", t)
 	p.refuse((len(r.Amount) == 0) != (len(r.Currency) == 0), "%s: an amount and a currency go together", t)
 	p.refuse(k.Credit != 0 && len(r.Amount) == 0 && r.Sum == nil, "%s: a credit without an amount", t)
 	p.refuse(len(r.Sample) == 0, "%s: no sample", t)

@@ -29,7 +29,7 @@ var (
 // storeFault turns an SDK error into ours. Only the operation, the code and the
 // status are kept: the store's own words are not ours to vouch for.
 func storeFault(op string, err error) error {
-	return fault.New(fault.Ours, "secret_"+awsfault.Cause(err), awsfault.Summary(op, err))
+	return fault.NewOutage("secret_"+awsfault.Cause(err), awsfault.Summary(op, err))
 }
 
 // definite reports an answer of the store, as opposed to its silence.

@@ -1,263 +1,268 @@
 package sim_test
 
 import (
-	"context"
-	"errors"
+	"bytes"
+	"cmp"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"time"
+	"text/tabwriter"
 
-	"dakghar/internal/business"
-	"dakghar/internal/provider"
 	"dakghar/internal/sim"
-	"dakghar/internal/webhook"
 )
 
+// The environment chooses what is explored:
+//
+//	CRASH                unset: a sample of every scenario, the same in every run;
+//	                     all: every point, and pairs of points up to a budget;
+//	                     "process: before processor call 3": that death alone
+//	CRASH_SEED           another sample (1)
+//	DYNAMODB_LOCAL_URL   where DynamoDB Local listens; without it, its part is left out
 const (
-	stripeSecret   = "whsec_test_secret_for_the_simulation"
-	standardSecret = "whsec_c2ltdWxhdGlvbiBzZWNyZXQgb2YgMzIgYnl0ZXMhISE="
+	chooseVariable = "CRASH"
+	seedVariable   = "CRASH_SEED"
+	localVariable  = "DYNAMODB_LOCAL_URL"
 )
 
-func payment(id string) provider.SampleOptions {
-	return provider.SampleOptions{Type: "payment_intent.succeeded", EventID: id, ObjectID: "pi_" + id, Amount: 1250, Currency: "EUR"}
+// place is one implementation of DynamoDB.
+type place struct {
+	name    string
+	grounds *sim.Grounds // nil: the embedded one
+	repeat  string       // what stands before `go test` in the command that repeats a run
+	// How many runs a scenario gets: with CRASH=all, and else.
+	all, sample budget
 }
 
-func object(id string, version int64) provider.SampleOptions {
-	return provider.SampleOptions{Type: "object.updated", EventID: id, ObjectID: "obj_1", Version: version}
-}
+// budget bounds the runs of a scenario; points below zero are all of them.
+type budget struct{ points, pairs int }
 
-func stripe(w *sim.World) *sim.Endpoint { return w.AddEndpoint("stripe", "demo", stripeSecret) }
-
-// outcomes counts how rows ended: "PROCESSED applied".
-func outcomes(w *sim.World) map[string]int {
-	counts := map[string]int{}
-	for _, r := range w.Inbox() {
-		counts[strings.TrimSpace(string(r.Status)+" "+string(r.Outcome))]++
+// places returns where the scenarios run. On DynamoDB Local a run takes some
+// thirty times as long, so that pairs are explored on the embedded one.
+func places() []place {
+	here := place{name: "embedded", all: budget{-1, 300}, sample: budget{16, 8}}
+	url := os.Getenv(localVariable)
+	if url == "" {
+		return []place{here}
 	}
-	return counts
-}
-
-func wantOutcomes(want map[string]int) func(*sim.World) []string {
-	return func(w *sim.World) []string {
-		if got := outcomes(w); fmt.Sprint(got) != fmt.Sprint(want) {
-			return []string{fmt.Sprintf("rows ended as %v, want %v", got, want)}
-		}
-		return nil
-	}
-}
-
-// failing is a handler that fails as it is told, then leaves the work to another.
-type failing struct {
-	business.Handler
-	err   error
-	times int
-}
-
-func (f *failing) Plan(ctx context.Context, ev webhook.Event, r business.Reader) (webhook.Plan, error) {
-	if f.times != 0 {
-		f.times--
-		return webhook.Plan{}, f.err
-	}
-	return f.Handler.Plan(ctx, ev, r)
-}
-
-var errPartner = errors.New("a handler's own dependency")
-
-func handlersFailing(times int, err error) *business.Router {
-	standard, ok := business.Standard().Handler(webhook.Event{Facts: webhook.Facts{ObjectType: webhook.Payment}, Policy: webhook.Monotonic})
-	if !ok {
-		panic("no handler for payments")
-	}
-	return business.NewRouter(map[webhook.ObjectType]business.Handler{
-		webhook.Payment: &failing{Handler: standard, err: err, times: times},
-	})
-}
-
-// scenarios are made anew for each run, since some of their handlers count.
-func scenarios() []sim.Scenario {
-	var e *sim.Endpoint
-	arrange := func(w *sim.World) { e = stripe(w) }
-	return []sim.Scenario{
-		{
-			Name: "accept and process", Arrange: arrange,
-			Act:  func(w *sim.World) { w.Send(w.Event(e, payment("evt_1"))) },
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name: "three events at once", Arrange: arrange,
-			Act: func(w *sim.World) {
-				for _, id := range []string{"evt_1", "evt_2", "evt_3"} {
-					w.Send(w.Event(e, payment(id)))
-				}
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 3}),
-		},
-		{
-			Name: "a duplicate before, during and after the work", Arrange: arrange,
-			Act: func(w *sim.World) {
-				d := w.Event(e, payment("evt_1"))
-				w.Send(d)
-				w.Send(d)
-				w.PumpStream()
-				w.Send(d)
-				w.Settle()
-				w.Send(d)
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name:    "a known id with another body",
-			Arrange: func(w *sim.World) { e = w.AddEndpoint("razorpay", "demo", "a text only the test knows") },
-			Act: func(w *sim.World) {
-				o := provider.SampleOptions{Type: "payment.captured", EventID: "evt_1", ObjectID: "pay_1", Amount: 100, Currency: "INR"}
-				w.Send(w.Event(e, o))
-				o.Amount = 9999
-				w.Send(w.Event(e, o))
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1, "HELD": 1}),
-		},
-		{
-			Name: "a body too large for a row", Arrange: arrange, Options: sim.Options{InlineBytes: 1},
-			Act: func(w *sim.World) {
-				large := payment("evt_1")
-				large.BodyBytes = 200 << 10
-				w.Send(w.Event(e, large))
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name:    "versions 3, 1, 2",
-			Arrange: func(w *sim.World) { e = w.AddEndpoint("standard-webhooks", "objects", standardSecret) },
-			Act: func(w *sim.World) {
-				for _, v := range []int64{3, 1, 2} {
-					w.Send(w.Event(e, object(fmt.Sprintf("msg_%d", v), v)))
-					w.Settle()
-				}
-			},
-			Want: func(w *sim.World) []string {
-				// A death can change which of the older versions comes before the
-				// newest; whatever the order, the newest stands at the end.
-				counts := outcomes(w)
-				if counts["PROCESSED applied"]+counts["PROCESSED stale"] != 3 || counts["PROCESSED applied"] < 1 {
-					return []string{fmt.Sprintf("rows ended as %v", counts)}
-				}
-				if v := w.Projected("obj_1", business.AttrVersion); v != int64(3) {
-					return []string{fmt.Sprintf("the object is at version %v, want 3", v)}
-				}
-				return nil
-			},
-		},
-		{
-			Name: "a handler that fails twice", Options: sim.Options{Handlers: handlersFailing(2, errPartner)}, Arrange: arrange,
-			Act:  func(w *sim.World) { w.Send(w.Event(e, payment("evt_1"))) },
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name: "a handler that never succeeds", Options: sim.Options{Handlers: handlersFailing(-1, errPartner), AttemptsMax: 3}, Arrange: arrange,
-			Act:  func(w *sim.World) { w.Send(w.Event(e, payment("evt_1"))) },
-			Want: wantOutcomes(map[string]int{"FAILED": 1}),
-		},
-		{
-			Name: "failed, and replayed by an operator", Options: sim.Options{Handlers: handlersFailing(3, errPartner), AttemptsMax: 3}, Arrange: arrange,
-			Act: func(w *sim.World) {
-				w.Send(w.Event(e, payment("evt_1")))
-				w.Rest()
-				w.Operate(webhook.DeriveInboxID("demo", "stripe", "evt_1"), webhook.Inbox.Replay)
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name: "held while a worker has it, and released", Options: sim.Options{}, Arrange: arrange,
-			Act: func(w *sim.World) {
-				w.Send(w.Event(e, payment("evt_1")))
-				w.PumpStream()
-				id := webhook.DeriveInboxID("demo", "stripe", "evt_1")
-				w.Operate(id, func(row webhook.Inbox, _ time.Time) webhook.Change { return row.Hold("held_by_operator") })
-				w.Rest()
-				w.Operate(id, webhook.Inbox.Release)
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name: "a message that is lost", Arrange: arrange,
-			Act: func(w *sim.World) {
-				w.Send(w.Event(e, payment("evt_1")))
-				for w.PumpStream() {
-				}
-				w.Purge()
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-		{
-			Name: "a stream that is lost", Arrange: arrange,
-			Act: func(w *sim.World) {
-				w.Send(w.Event(e, payment("evt_1")))
-				w.DropStream()
-			},
-			Want: wantOutcomes(map[string]int{"PROCESSED applied": 1}),
-		},
-	}
-}
-
-// exhaustive reports whether every point is visited, as `make crash` asks for. A
-// run of all tests visits a slice of them: with the race detector on, all would
-// take minutes.
-func exhaustive() bool { return os.Getenv("CRASH") == "all" }
-
-// The slices of an ordinary run: every so many-th point or pair.
-const (
-	pointsEvery = 5
-	pairsEvery  = 17
-)
-
-func slice(points []sim.Point, every, from int) []sim.Point {
-	if exhaustive() {
-		return points
-	}
-	var some []sim.Point
-	for i := from % every; i < len(points); i += every {
-		some = append(some, points[i])
-	}
-	return some
+	return []place{here, {
+		name: "DynamoDB Local", grounds: &sim.Grounds{URL: url}, repeat: "scripts/with-oracles.sh --only dynamodb ",
+		all: budget{-1, 0}, sample: budget{2, 0},
+	}}
 }
 
 // TestCrash kills each program before and after each of its AWS calls, in every
 // scenario, and lets the rest of the system come to rest.
 //
-// Proves A2, A6, D4, D5, W2, W4, R1, R2, T4, T7.
+// Proves A2, A6, D4, D5, W2, W4, R1, R2, S4, T4, T7.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	for i := range scenarios() {
-		t.Run(scenarios()[i].Name, func(t *testing.T) {
-			t.Parallel()
-			all := scenarios()[i].Points(t)
-			points := slice(all, pointsEvery, i)
-			for _, point := range points {
-				scenarios()[i].Die(t, point)
+	table := &table{}
+	for _, p := range places() {
+		t.Run(p.name, func(t *testing.T) {
+			for i, s := range scenarios() {
+				t.Run(s.Name, func(t *testing.T) {
+					t.Parallel()
+					explore(t, p, i, table)
+				})
 			}
-			t.Logf("%d of %d crash points, all recovered: %v", len(points), len(all), !t.Failed())
 		})
+	}
+	t.Logf("\n%s", table)
+}
+
+// explore runs the i-th scenario as the environment asks for, and tells the table.
+func explore(t *testing.T, p place, i int, tell *table) {
+	t.Helper()
+	fresh := func() sim.Scenario {
+		s := scenarios()[i]
+		s.Options.Grounds = p.grounds
+		return s
+	}
+	result := row{order: i, scenario: fresh().Name}
+	defer func() {
+		result.failed = t.Failed()
+		tell.add(p.name, result)
+	}()
+	for _, points := range choose(t, p, fresh) {
+		if !result.note(dieAt(t, p, fresh(), points), points) {
+			t.Errorf("not reached: %s", fresh().Where(points...))
+		}
 	}
 }
 
-// TestCrashTwice adds a second death after the first: pairs of points in
-// different programs for the main scenario.
-func TestCrashTwice(t *testing.T) {
-	t.Parallel()
-	points := scenarios()[0].Points(t)
-	n, visited := 0, 0
-	for _, a := range points {
-		for _, b := range points {
-			if a.Program >= b.Program {
-				continue
-			}
-			if n++; exhaustive() || n%pairsEvery == 0 {
-				scenarios()[0].Die(t, a, b)
-				visited++
+// choose returns the deaths to explore, each one point or two.
+func choose(t *testing.T, p place, fresh func() sim.Scenario) [][]sim.Point {
+	t.Helper()
+	chosen := os.Getenv(chooseVariable)
+	if name, points, one := strings.Cut(chosen, ":"); one {
+		if name != fresh().Name {
+			t.SkipNow()
+		}
+		parsed, err := sim.ParsePoints(points)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [][]sim.Point{parsed}
+	}
+	within := p.sample
+	if chosen == "all" {
+		within = p.all
+	}
+	points := fresh().Points(t)
+	var singles [][]sim.Point
+	for _, one := range points {
+		singles = append(singles, []sim.Point{one})
+	}
+	chance := chanceOf(t, p.name+fresh().Name)
+	return append(some(singles, within.points, chance), some(pairs(points), within.pairs, chance)...)
+}
+
+// chanceOf draws the same sample in every run.
+func chanceOf(t *testing.T, name string) *rand.Rand {
+	t.Helper()
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv(seedVariable), "1"), 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", seedVariable, err)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// pairs returns every two deaths that one run can have: in two programs, or in
+// one that lives again in between.
+func pairs(points []sim.Point) (all [][]sim.Point) {
+	for i, a := range points {
+		for _, b := range points[i+1:] {
+			if a.Program != b.Program || a.N != b.N {
+				all = append(all, []sim.Point{a, b})
 			}
 		}
 	}
-	t.Logf("%d of %d pairs of crash points, all recovered: %v", visited, n, !t.Failed())
+	return all
+}
+
+// some draws n of them, all when n is negative or more than there are.
+func some(all [][]sim.Point, n int, chance *rand.Rand) [][]sim.Point {
+	if n < 0 || n >= len(all) {
+		return all
+	}
+	chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:n]
+}
+
+// dieAt runs one death, and says with which command it can be seen again.
+func dieAt(t *testing.T, p place, s sim.Scenario, points []sim.Point) sim.Death {
+	t.Helper()
+	again := fmt.Sprintf("%s='%s' %sgo test -count=1 -run '^TestCrash$/^%s$' ./internal/sim",
+		chooseVariable, s.Where(points...), p.repeat, strings.ReplaceAll(p.name, " ", "_"))
+	returned := false
+	defer func() {
+		if !returned {
+			t.Errorf("repeat: %s", again) // the world gave up, or something panicked
+		}
+	}()
+	d := s.Die(t, points...)
+	returned = true
+	if len(d.Wrong) > 0 {
+		t.Errorf("%s (%s):\n  %s\nrepeat: %s", s.Where(points...), strings.Join(d.Calls, ", "), strings.Join(d.Wrong, "\n  "), again)
+	}
+	return d
+}
+
+// row is what a scenario came to in one place.
+type row struct {
+	order         int
+	scenario      string
+	points, pairs int // with all their deaths
+	shorter       int // pairs whose first death kept the second from being reached
+	failed        bool
+}
+
+// note counts a run. False means that a single point was not reached, which is a
+// fault of the exploration.
+func (r *row) note(d sim.Death, points []sim.Point) bool {
+	switch {
+	case len(points) == 1:
+		r.points++
+		return d.Deaths == 1
+	case d.Deaths == len(points):
+		r.pairs++
+	default:
+		r.shorter++
+	}
+	return true
+}
+
+// table collects what the places found. It is safe for concurrent use.
+type table struct {
+	mu     sync.Mutex
+	places []string
+	rows   []map[string]row // by order, then by place
+}
+
+func (b *table) add(place string, r row) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.places, place) {
+		b.places = append(b.places, place)
+	}
+	for len(b.rows) <= r.order {
+		b.rows = append(b.rows, map[string]row{})
+	}
+	b.rows[r.order][place] = r
+}
+
+// String prints scenario × crash points × pairs × result, per place.
+func (b *table) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "scenario")
+	for _, p := range b.places {
+		fmt.Fprintf(w, "\t%s: points\tpairs\tresult", p)
+	}
+	fmt.Fprintln(w)
+	sums := map[string]row{}
+	for _, byPlace := range b.rows {
+		for _, r := range byPlace {
+			fmt.Fprint(w, r.scenario)
+			break
+		}
+		for _, p := range b.places {
+			r := byPlace[p]
+			fmt.Fprint(w, r.cells())
+			sum := sums[p]
+			sums[p] = row{points: sum.points + r.points, pairs: sum.pairs + r.pairs, shorter: sum.shorter + r.shorter, failed: sum.failed || r.failed}
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprint(w, "all")
+	for _, p := range b.places {
+		fmt.Fprint(w, sums[p].cells())
+	}
+	fmt.Fprintln(w)
+	w.Flush()
+	for _, p := range b.places {
+		fmt.Fprintf(&out, "%s: %d runs; of the pairs beside those counted, %d ended before their second death\n", p, sums[p].points+sums[p].pairs+sums[p].shorter, sums[p].shorter)
+	}
+	return out.String()
+}
+
+func (r row) cells() string {
+	result := "recovered"
+	switch {
+	case r.failed:
+		result = "FAILED"
+	case r.points+r.pairs+r.shorter == 0:
+		result = "not run"
+	}
+	return fmt.Sprintf("\t%d\t%d\t%s", r.points, r.pairs, result)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"dakghar/internal/lambdaedge"
 	"dakghar/internal/webhook"
 )
 
@@ -24,6 +25,7 @@ type streamCursor struct {
 	arn, shard *string
 	iterator   *string
 	last       *string // sequence number of the last record read
+	origin     *string // the last one before this world
 	batch      []types.Record
 }
 
@@ -118,6 +120,13 @@ func (w *World) DropStream() {
 	}
 }
 
+// RepeatStream hands every record of this world to the relay once more, as a
+// mapping does that lost its place.
+func (w *World) RepeatStream() {
+	w.T.Helper()
+	w.cursor.batch, w.cursor.iterator, w.cursor.last = nil, nil, w.cursor.origin
+}
+
 func afterFailures(batch []types.Record, response events.DynamoDBEventResponse) []types.Record {
 	if len(response.BatchItemFailures) == 0 {
 		return nil
@@ -161,6 +170,29 @@ func streamEvent(batch []types.Record) events.DynamoDBEvent {
 // whether there were any. What is not finished with becomes visible again.
 func (w *World) PumpQueue() bool {
 	w.T.Helper()
+	return w.pumpQueue(w.Queue())
+}
+
+// Rival is a second worker, which nothing ends, with a clock of its own.
+func (w *World) Rival(skew time.Duration) *lambdaedge.Queue {
+	o := w.options
+	o.Skew = map[string]time.Duration{"processor": skew}
+	return w.newProcessor(w.config(), o)
+}
+
+// PumpRival hands what is ready now to a second worker, until nothing is left.
+func (w *World) PumpRival(rival *lambdaedge.Queue) {
+	w.T.Helper()
+	for range settleMax {
+		if worked := w.PumpStream(); !w.pumpQueue(rival) && !worked {
+			return
+		}
+	}
+	w.T.Fatal("stream and queue do not come to rest")
+}
+
+func (w *World) pumpQueue(worker *lambdaedge.Queue) bool {
+	w.T.Helper()
 	out, err := w.sqs.ReceiveMessage(w.T.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.queue, MaxNumberOfMessages: batchMax})
 	if err != nil {
 		w.T.Fatal(err)
@@ -172,8 +204,8 @@ func (w *World) PumpQueue() bool {
 	for _, m := range out.Messages {
 		batch.Records = append(batch.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body)})
 	}
-	response, err := w.Queue().Handle(context.WithoutCancel(w.T.Context()), batch)
-	if w.Processor.Switch.Dead() {
+	response, err := worker.Handle(context.WithoutCancel(w.T.Context()), batch)
+	if worker == w.Queue() && w.Processor.Switch.Dead() {
 		w.Processor.restart()
 		return true
 	}
@@ -274,6 +306,16 @@ func (w *World) Rest() {
 		step = min(step*2, 6*time.Hour)
 		w.Reconcile()
 	}
+}
+
+// Minute is one minute of the system: providers send again what was not
+// acknowledged, stream and queue are worked off, time goes by, the schedule passes.
+func (w *World) Minute() {
+	w.T.Helper()
+	w.retryDeliveries()
+	w.Settle()
+	w.Advance(time.Minute)
+	w.Reconcile()
 }
 
 func (w *World) retryDeliveries() {

@@ -208,7 +208,7 @@ func (w *World) BodyKept(digest webhook.Digest, e webhook.EndpointID) bool {
 // OpenBody returns the raw bytes of an event, as the processor would read them.
 func (w *World) OpenBody(r webhook.Inbox) []byte {
 	w.T.Helper()
-	raw, err := w.bodies(w.config(), Options{}).Open(w.T.Context(), r.BodyID, r.Tenant, r.Digest)
+	raw, err := w.bodies(w.config(), Options{}, w.Now).Open(w.T.Context(), r.BodyID, r.Tenant, r.Digest)
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -239,36 +239,11 @@ func (w *World) commit(mark *webhook.Mark, actions ...webhook.Action) {
 	if err != nil || !ok {
 		w.T.Fatalf("claim: %v, %v", ok, err)
 	}
-	verdict, err := w.Outside.Complete(ctx, claimed.Complete(webhook.Stale, w.Now(), time.Hour), "outside", mark, actions)
+	verdict, err := w.Outside.Complete(ctx, webhook.Completion{Change: claimed.Complete(webhook.Stale, w.Now(), time.Hour), Claim: "outside", Mark: mark, Actions: actions})
 	if err != nil || verdict != webhook.Committed {
 		w.T.Fatalf("commit: %s, %v", verdict, err)
 	}
 	w.Forget(row.ID)
-}
-
-// Operate does an operator's act on an event, where its state permits it: what a
-// death has made of the event in the meantime decides that.
-func (w *World) Operate(id webhook.InboxID, decide func(webhook.Inbox, time.Time) webhook.Change) {
-	w.T.Helper()
-	row, found, err := w.Outside.Inbox(w.T.Context(), id)
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	now := w.Now()
-	act := webhook.Act{ID: w.NewID(), At: now, Name: "act", Subject: "event " + string(id), Who: "the test"}
-	switch {
-	case !found:
-		return
-	case row.Status == webhook.Failed || row.Status == webhook.Held:
-		change := decide(row, now)
-		_, err = w.Outside.Reopen(w.T.Context(), change, row.Run, webhook.NewOutbox(change.Apply(row), now, now), act)
-	case !row.Status.Terminal():
-		change := decide(row, now)
-		_, err = w.Outside.Hold(w.T.Context(), change, webhook.NewHeldOutbox(change.Apply(row), now), act)
-	}
-	if err != nil {
-		w.T.Fatal(err)
-	}
 }
 
 // PutOdd puts a row into the outbox that is none, due for a look.

@@ -28,7 +28,7 @@ func (w *World) PutKeyByOtherMeans(e *Endpoint, secretText string) signature.Key
 	w.ids++
 	put, err := w.secrets.PutSecretValue(w.T.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: &e.Secret, SecretString: &secretText,
-		ClientRequestToken: aws.String(fmt.Sprintf("00000000-0000-4000-8000-%012d", w.ids)),
+		ClientRequestToken: aws.String(fmt.Sprintf("00000000-0000-4000-8001-%012d", w.ids)),
 	})
 	if err != nil {
 		w.T.Fatal(err)

@@ -26,10 +26,10 @@ func TemplatePath() string {
 }
 
 // createResources makes what the template declares, under the template's own
-// bounds, in the embedded services.
+// bounds, in the embedded services or in borrowed tables.
 func (w *World) createResources(clients stack.Clients) {
 	w.T.Helper()
-	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: TemplatePath(), Name: "sim", Clients: clients})
+	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: TemplatePath(), Name: w.stackName(), Clients: clients})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -42,6 +42,7 @@ func (w *World) createResources(clients stack.Clients) {
 		return r.Ref
 	}
 	w.tables = dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")}
+	w.tables.Body = ref("BodyTable")
 	w.bodyTable, w.bucket, w.keyID = ref("BodyTable"), ref("BodyBucket"), ref("DataKey")
 	w.queue = ref("EventQueue")
 	// A test never waits for a message: what is not there now is not there.
@@ -51,5 +52,8 @@ func (w *World) createResources(clients stack.Clients) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.cursor = w.openStream()
+	if w.cursor = w.openStream(); w.ground != nil && w.ground.cursor != nil {
+		w.cursor = *w.ground.cursor
+	}
+	w.cursor.origin = w.cursor.last
 }

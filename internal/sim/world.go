@@ -66,14 +66,18 @@ type World struct {
 	KMS       *devkms.Server
 	Providers *provider.Registry
 	Handlers  *business.Router
+	// Objects is what the providers have when they are asked.
+	Objects Objects
 	// Outside is a store that no switch stops: the eyes of the test.
 	Outside *dynamo.Store
 	Log     io.Writer
 	spy     *spy
 
-	// The programs, each with its own switch.
-	Ingress, Relay, Processor, Reconciler *Program
+	// The programs, each with its own switch. The operator is the command that
+	// somebody runs.
+	Ingress, Relay, Processor, Reconciler, Operator *Program
 
+	options                         Options
 	clock                           clock
 	wire                            *wire
 	ids                             int
@@ -86,6 +90,8 @@ type World struct {
 	sqs                             *sqs.Client
 	secrets                         *secretsmanager.Client
 	cursor                          streamCursor
+	grounds                         *Grounds // nil on the embedded DynamoDB
+	ground                          *ground
 	// ReconcileErr is what the last pass of the reconciler returned.
 	ReconcileErr error
 
@@ -140,8 +146,16 @@ type Options struct {
 	Middleware map[string]func(*middleware.Stack) error
 	// AttemptsMax is 5 when zero.
 	AttemptsMax int
+	// SourceRate is how many requests a second, and at once, ingress takes from one
+	// source before it verifies; 0 is no limit.
+	SourceRate int
 	// InlineBytes is 32 KiB when zero.
 	InlineBytes int
+	// Skew is how far a program's clock is ahead of the world's, by program name.
+	Skew map[string]time.Duration
+	// Grounds lends the tables, in a DynamoDB outside of this process. The world
+	// gives them back when it is closed; nil means the embedded DynamoDB.
+	Grounds *Grounds
 }
 
 // New returns a world with its tables, queue, key and bucket, and no endpoint.
@@ -168,11 +182,15 @@ func New(t testing.TB, o Options) *World {
 	w.Secrets = devsecrets.New(devsecrets.Config{Now: w.Now})
 	w.KMS = devkms.New(devkms.Config{Now: w.Now})
 	w.wire = &wire{targets: handlers(w), other: devs3.New(devs3.Config{Now: w.Now})}
+	if o.Grounds != nil {
+		w.stand(o.Grounds)
+	}
 	registry, err := provider.NewRegistry(all.Adapters()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Providers = registry
+	w.options = o
 	w.build(o)
 	return w
 }
@@ -195,9 +213,10 @@ func (w *World) build(o Options) {
 	w.Outside = w.store(open)
 
 	w.Ingress = w.program("ingress", o, func(cfg aws.Config) any { return w.newIngress(cfg, o) })
-	w.Relay = w.program("relay", o, func(cfg aws.Config) any { return w.newRelay(cfg) })
+	w.Relay = w.program("relay", o, func(cfg aws.Config) any { return w.newRelay(cfg, o) })
 	w.Processor = w.program("processor", o, func(cfg aws.Config) any { return w.newProcessor(cfg, o) })
 	w.Reconciler = w.program("reconciler", o, func(cfg aws.Config) any { return w.newReconciler(cfg, o) })
+	w.Operator = w.program("operator", o, func(cfg aws.Config) any { return w.store(cfg) })
 }
 
 func (w *World) program(name string, o Options, start func(aws.Config) any) *Program {
@@ -225,9 +244,14 @@ func (w *World) Schedule() *lambdaedge.Schedule { return running[*lambdaedge.Sch
 
 func running[T any](p *Program) T { return p.run.(T) }
 
-// Programs returns all four.
+// Programs returns all of them.
 func (w *World) Programs() []*Program {
-	return []*Program{w.Ingress, w.Relay, w.Processor, w.Reconciler}
+	return []*Program{w.Ingress, w.Relay, w.Processor, w.Reconciler, w.Operator}
+}
+
+// clockOf is a program's own clock.
+func (w *World) clockOf(program string, o Options) func() time.Time {
+	return func() time.Time { return w.Now().Add(o.Skew[program]) }
 }
 
 func (w *World) store(cfg aws.Config) *dynamo.Store {
@@ -256,10 +280,10 @@ func (w *World) NewID() string {
 	return fmt.Sprintf("id-%06d", w.ids)
 }
 
-func (w *World) bodies(cfg aws.Config, o Options) *body.Store {
+func (w *World) bodies(cfg aws.Config, o Options, now func() time.Time) *body.Store {
 	return body.New(body.Config{
 		Dynamo: dynamodb.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg), KMS: kms.NewFromConfig(cfg),
-		Table: w.bodyTable, Bucket: w.bucket, KeyID: w.keyID, InlineBytes: o.InlineBytes, Now: w.Now, NewID: w.NewID,
+		Table: w.bodyTable, Bucket: w.bucket, KeyID: w.keyID, InlineBytes: o.InlineBytes, Now: now, NewID: w.NewID,
 		KeyTimeout: patience,
 	})
 }
@@ -269,25 +293,30 @@ func (w *World) bodies(cfg aws.Config, o Options) *body.Store {
 // binaries.
 const patience = time.Minute
 
+// GapWindow is how long a world's events wait for those before them.
+const GapWindow = time.Hour
+
 const life = 400 * 24 * time.Hour
 
 func (w *World) newIngress(cfg aws.Config, o Options) *lambdaedge.HTTP {
-	store := w.store(cfg)
-	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: w.Now, CallTimeout: patience})
+	store, now := w.store(cfg), w.clockOf("ingress", o)
+	keys := secret.New(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: now, CallTimeout: patience})
 	return &lambdaedge.HTTP{
 		Receiver: &ingress.Receiver{
 			Providers: w.Providers, Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys},
-			Bodies: w.bodies(cfg, o), Inbox: store, Recent: ingress.NewRecent(64), Budget: patience,
-			Now: w.Now, NewID: w.NewID,
+			Bodies: w.bodies(cfg, o, now), Inbox: store, Recent: ingress.NewRecent(64), Budget: patience,
+			Sources: ingress.NewSources(o.SourceRate, o.SourceRate), Limits: ingress.NewLimiter(store, patience),
+			Now: now, NewID: w.NewID,
 		},
-		Log: telemetry.New(w.Log, "ingress", w.Now), Now: w.Now, KeyAge: keys.Oldest,
+		Log: telemetry.New(w.Log, "ingress", now), Now: now, KeyAge: keys.Oldest,
 	}
 }
 
-func (w *World) newRelay(cfg aws.Config) *lambdaedge.Stream {
+func (w *World) newRelay(cfg aws.Config, o Options) *lambdaedge.Stream {
+	now := w.clockOf("relay", o)
 	return &lambdaedge.Stream{
-		Relay:  &relay.Relay{Queue: w.wakes(cfg), Outbox: w.store(cfg), Now: w.Now},
-		Outbox: dynamo.OutboxOf, Log: telemetry.New(w.Log, "relay", w.Now), Now: w.Now,
+		Relay:  &relay.Relay{Queue: w.wakes(cfg), Outbox: w.store(cfg), Now: now},
+		Outbox: dynamo.OutboxOf, Log: telemetry.New(w.Log, "relay", now), Now: now,
 	}
 }
 
@@ -296,30 +325,34 @@ func (w *World) wakes(cfg aws.Config) *queue.Queue {
 }
 
 func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
+	store, now := w.store(cfg), w.clockOf("processor", o)
 	return &lambdaedge.Queue{
 		Processor: &processor.Processor{
-			Store: w.store(cfg), Bodies: w.bodies(cfg, o), Providers: w.Providers, Router: w.Handlers,
+			Store: store, Endpoints: directory.New(store), Bodies: w.bodies(cfg, o, now), Objects: &w.Objects,
+			Providers: w.Providers, Router: w.Handlers,
 			Policy: processor.Policy{
-				Lease: time.Minute, AttemptsMax: o.AttemptsMax, KeepInbox: life,
+				Lease: time.Minute, AttemptsMax: o.AttemptsMax, KeepInbox: life, GapWindow: GapWindow,
 				Theirs: backoff.Schedule{First: 15 * time.Second, Max: time.Hour},
 				Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
 			},
-			Now: w.Now, NewID: w.NewID, Chance: w.chance, Wait: w.wait,
+			Breaker: &processor.Breaker{Trip: 5, Open: backoff.Schedule{First: 5 * time.Second, Max: time.Minute}},
+			Now:     now, NewID: w.NewID, Chance: w.chance, Wait: w.wait,
 		},
-		Log: telemetry.New(w.Log, "processor", w.Now),
+		Log: telemetry.New(w.Log, "processor", now),
 	}
 }
 
 func (w *World) newReconciler(cfg aws.Config, o Options) *lambdaedge.Schedule {
+	now := w.clockOf("reconciler", o)
 	return &lambdaedge.Schedule{
 		Reconciler: &reconciler.Reconciler{
-			Store: w.store(cfg), Queue: w.wakes(cfg), Now: w.Now, NewID: w.NewID, Chance: w.chance,
+			Store: w.store(cfg), Queue: w.wakes(cfg), Now: now, NewID: w.NewID, Chance: w.chance,
 			Policy: reconciler.Policy{
 				AttemptsMax: o.AttemptsMax, Retry: backoff.Schedule{First: 15 * time.Second, Max: time.Hour}, KeepInbox: life,
-				Segments: 2, PageRows: 10, Lease: 90 * time.Second, Slack: 5 * time.Second,
+				Segments: 2, PageRows: 10, AtOnce: 1, AuditTime: 25 * time.Second, Lease: 90 * time.Second, Slack: 5 * time.Second,
 			},
 		},
-		Log: telemetry.New(w.Log, "reconciler", w.Now),
+		Log: telemetry.New(w.Log, "reconciler", now),
 	}
 }
 

@@ -108,6 +108,12 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("W2: completing writes row, mark and business together", s.complete)
 	t.Run("PROTOCOL 4: each refusal has its own verdict, in order", s.verdicts)
 	t.Run("W2: a lost reply of complete is recognised", s.completeTwice)
+	t.Run("O4: an event before its turn is parked at its slot", s.park)
+	t.Run("PROTOCOL 7: parking tells apart what keeps it from its slot", s.parkVerdicts)
+	t.Run("O4: a step of a sequence lets the next event go on", s.unpark)
+	t.Run("PROTOCOL 7: whatever takes a row out of PARKED clears its slot", s.leaveSlot)
+	t.Run("O3: tickets rise", s.tickets)
+	t.Run("W4: a postponed promise is published again at its time", s.postpone)
 	t.Run("W4: retry and fail move the promise with the row", s.retryAndFail)
 	t.Run("D5: marks touch only the generation that was published", s.marks)
 	t.Run("PROTOCOL 8: deletes touch only lives up to theirs", s.deletes)
@@ -115,8 +121,14 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("a scan finds every row whose wake time has come", s.scan)
 	t.Run("endpoints change only under their revision", s.endpoints)
 	t.Run("a lease has one owner", s.lease)
+	t.Run("V1: a limit's row is charged by all and refilled by one", s.tokens)
+	t.Run("V1: rivals lose no charge to each other", s.tokensBesideRivals)
 	t.Run("business values come back as they were", s.values)
 	t.Run("R3: an operator's acts commit with their record, and only on what was seen", s.operatorActs)
+	t.Run("R3: a far promise is brought near, in its generation", s.bringNear)
+	t.Run("R3: acts are found by their subject and their job", s.subjects)
+	t.Run("R3: jobs change only under their revision", s.jobs)
+	t.Run("R3: an applied row is opened for its next run, once", s.reprocess)
 }
 
 func (s suite) acceptOnce(t *testing.T) {
@@ -242,8 +254,10 @@ func randomChange(r *rand.Rand, row webhook.Inbox) webhook.Change {
 		seen.FreeLease(now, now.Add(time.Minute)),
 		seen.FailLease(now, keep),
 		seen.Hold("reason"),
+		seen.Park(webhook.Slot{Sequence: "sq_1", Number: 2}, now.Add(time.Hour)),
 		in(seen, webhook.Failed).Replay(now),
 		in(seen, webhook.Held).Release(now),
+		in(seen, webhook.Processed).Reprocess(now),
 	)
 }
 
@@ -277,10 +291,10 @@ func (s suite) complete(t *testing.T) {
 	claimed := s.claim(t, row.ID, "c", now)
 	change := claimed.Complete(webhook.Applied, now, keep)
 	mark := &webhook.Mark{InboxID: row.ID, At: now, ExpiresAt: change.ExpiresAt.Add(webhook.MarkOutlives)}
-	verdict, err := s.Complete(t.Context(), change, "c", mark, []webhook.Action{
+	verdict, err := s.Complete(t.Context(), webhook.Completion{Change: change, Claim: "c", Mark: mark, Actions: []webhook.Action{
 		webhook.PutItem(key("complete-entry"), webhook.Item{"amount": int64(500)}),
 		webhook.UpdateItem(key("complete-balance"), webhook.Item{"currency": "EUR"}).Adding("balance", 500).Adding("entries", 1),
-	})
+	}})
 	if err != nil || verdict != webhook.Committed {
 		t.Fatalf("verdict %s, error %v", verdict, err)
 	}
@@ -350,7 +364,7 @@ func (s suite) try(t *testing.T, name string, arrange func(*testing.T, webhook.I
 	if arrange != nil {
 		arrange(t, row)
 	}
-	verdict, err := s.Complete(t.Context(), claimed.Complete(webhook.Applied, now, keep), "c", &webhook.Mark{InboxID: row.ID, At: now}, actions)
+	verdict, err := s.Complete(t.Context(), webhook.Completion{Change: claimed.Complete(webhook.Applied, now, keep), Claim: "c", Mark: &webhook.Mark{InboxID: row.ID, At: now}, Actions: actions})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,11 +379,11 @@ func (s suite) completeTwice(t *testing.T) {
 	mark := &webhook.Mark{InboxID: row.ID, At: now}
 	credit := webhook.UpdateItem(key("twice"), nil).Adding("balance", 1)
 	for range 2 { // the second is the try after a reply that never came
-		if verdict, err := s.Complete(t.Context(), change, "c", mark, []webhook.Action{credit}); err != nil || verdict != webhook.Committed {
+		if verdict, err := s.Complete(t.Context(), webhook.Completion{Change: change, Claim: "c", Mark: mark, Actions: []webhook.Action{credit}}); err != nil || verdict != webhook.Committed {
 			t.Fatalf("verdict %s, error %v", verdict, err)
 		}
 	}
-	if verdict, err := s.Complete(t.Context(), change, "other", mark, []webhook.Action{credit}); err != nil || verdict != webhook.ClaimLost {
+	if verdict, err := s.Complete(t.Context(), webhook.Completion{Change: change, Claim: "other", Mark: mark, Actions: []webhook.Action{credit}}); err != nil || verdict != webhook.ClaimLost {
 		t.Errorf("another worker: verdict %s, error %v", verdict, err)
 	}
 	s.wantItem(t, key("twice"), webhook.Item{"balance": int64(1)})
@@ -378,7 +392,7 @@ func (s suite) completeTwice(t *testing.T) {
 	again := Row("twice", 2)
 	s.accept(t, again)
 	claimed = s.claim(t, again.ID, "c", now)
-	verdict, err := s.Complete(t.Context(), claimed.Complete(webhook.Applied, now, keep), "c", mark, []webhook.Action{credit})
+	verdict, err := s.Complete(t.Context(), webhook.Completion{Change: claimed.Complete(webhook.Applied, now, keep), Claim: "c", Mark: mark, Actions: []webhook.Action{credit}})
 	if err != nil || verdict != webhook.MarkExists {
 		t.Errorf("with the mark there: verdict %s, error %v", verdict, err)
 	}
@@ -697,7 +711,7 @@ func (s suite) operatorActs(t *testing.T) {
 	applied := Row("operator", 2)
 	s.accept(t, applied)
 	claimed := s.claim(t, applied.ID, "c", now)
-	verdict, err := s.Complete(t.Context(), claimed.Complete(webhook.Applied, now, keep), "c", &webhook.Mark{InboxID: applied.ID, At: now}, nil)
+	verdict, err := s.Complete(t.Context(), webhook.Completion{Change: claimed.Complete(webhook.Applied, now, keep), Claim: "c", Mark: &webhook.Mark{InboxID: applied.ID, At: now}})
 	if err != nil || verdict != webhook.Committed {
 		t.Fatalf("setup: %s, %v", verdict, err)
 	}

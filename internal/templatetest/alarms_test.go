@@ -49,6 +49,8 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"OldestOpenWaits":        {"Dakghar oldest_open_age_s", "ReconcilerFunction", "Maximum", above, 600.0, good},
 		"EventsFail":             {"Dakghar failed", "ProcessorFunction", "Sum", above, 0.0, good},
 		"EventsGivenUp":          {"Dakghar failed", "ReconcilerFunction", "Sum", above, 0.0, good},
+		"DifferencesFound":       {"Dakghar audit_faults", "ReconcilerFunction", "Sum", above, 0.0, good},
+		"ComparisonLate":         {"Dakghar audit_age_s", "ReconcilerFunction", "Maximum", above, 172800.0, good},
 		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
 	}

@@ -17,21 +17,21 @@ var environment = map[string]map[string]string{
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays",
-		"INBOX_DAYS": "InboxDays",
+		"INBOX_DAYS": "InboxDays", "COARSE_RATE": "CoarseRate", "COARSE_BURST": "CoarseBurst",
 	},
 	"RelayFunction": {
 		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue",
 	},
 	"ProcessorFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
-		"BUSINESS_TABLE": "BusinessTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
+		"BUSINESS_TABLE": "BusinessTable", "REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
-		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
+		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "GAP_MINUTES": "GapMinutes", "LEASE_SECONDS": "LeaseSeconds",
 	},
 	"ReconcilerFunction": {
-		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable",
+		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "BUSINESS_TABLE": "BusinessTable",
 		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
-		"ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
+		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
 }
 
@@ -77,7 +77,7 @@ func TestEveryFunctionIsBuiltAndConfiguredAsItsCodeExpects(t *testing.T) {
 		"IngressFunction":    {512, 3},
 		"RelayFunction":      {256, 30},
 		"ProcessorFunction":  {512, 30},
-		"ReconcilerFunction": {256, 60},
+		"ReconcilerFunction": {512, 60},
 	} {
 		f := arm
 		f.MemoryMB, f.TimeoutSeconds = size[0], size[1]

@@ -11,4 +11,7 @@ type Act struct {
 	Subject string // what it was done to: "endpoint demo", "event in_…"
 	Who     string
 	Why     string // the operator's own words, may be empty
+	// Job names the job that the act was part of; empty for an act by itself. A job
+	// does at most one act to a subject.
+	Job string
 }

@@ -167,3 +167,18 @@ func (e Endpoint) Retire(v KeyVersion, now time.Time) (Endpoint, bool) {
 	e.Retired = append(slices.Clone(e.Retired), v)
 	return e, true
 }
+
+// Finish returns the endpoint with trust in every version but the newest ended at
+// now. Unlike a retired one, such a version stays listed. False means that none
+// of them is trusted any more.
+func (e Endpoint) Finish(now time.Time) (Endpoint, bool) {
+	keys := slices.Clone(e.Keys)
+	ended := false
+	for i := 1; i < len(keys); i++ {
+		if e.Trusts(keys[i].Version, now) {
+			keys[i].NotAfter, ended = now, true
+		}
+	}
+	e.Keys = keys
+	return e, ended
+}

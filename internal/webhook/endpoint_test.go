@@ -113,3 +113,29 @@ func TestTheFirstMatchIsNotedOnceAndLeavesTheOldListAlone(t *testing.T) {
 		t.Error("a match of an unlisted version was noted")
 	}
 }
+
+// Proves S2: finishing a rotation ends what the newest key follows, at once, and
+// keeps it listed.
+func TestFinishEndsEveryOlderKey(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+	ended := webhook.TrustedKey{Version: "k0", AddedAt: at.Add(-72 * time.Hour), NotAfter: at.Add(-time.Hour)}
+	e := webhook.Endpoint{Overlap: 48 * time.Hour, Keys: []webhook.TrustedKey{
+		{Version: "k2", AddedAt: at.Add(-2 * time.Hour), FirstMatch: at.Add(-time.Hour)}, {Version: "k1", AddedAt: at.Add(-48 * time.Hour)}, ended,
+	}}
+	want := e
+	want.Keys = []webhook.TrustedKey{e.Keys[0], {Version: "k1", AddedAt: at.Add(-48 * time.Hour), NotAfter: at}, ended}
+	got, ok := e.Finish(at)
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Errorf("ended %v; endpoint (-want +got):\n%s", ok, diff)
+	}
+	if diff := cmp.Diff([]webhook.KeyVersion{"k2"}, got.Trusted(at)); diff != "" {
+		t.Errorf("trusted (-want +got):\n%s", diff)
+	}
+	if _, ok := got.Finish(at.Add(time.Hour)); ok {
+		t.Error("ended again")
+	}
+	if e.Keys[1].NotAfter != (time.Time{}) {
+		t.Error("the endpoint that was asked has changed")
+	}
+}

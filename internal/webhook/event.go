@@ -27,12 +27,12 @@ const (
 	// Monotonic follows a declared state graph; a step backwards or a repeated
 	// step is stale.
 	Monotonic Policy = "monotonic"
-	// Fetch takes the event as a hint only: the object's current state is read at
+	// ByFetch takes the event as a hint only: the object's current state is read at
 	// the provider, under a ticket that orders concurrent reads.
-	Fetch Policy = "fetch"
-	// Sequence applies events in the order of their numbers, one by one, and parks
+	ByFetch Policy = "fetch"
+	// BySequence applies events in the order of their numbers, one by one, and parks
 	// those that came before their turn.
-	Sequence Policy = "sequence"
+	BySequence Policy = "sequence"
 )
 
 // Event is one logical event as a handler sees it: verified, durable, claimed,
@@ -50,6 +50,13 @@ type Event struct {
 	Facts    Facts
 	// Body is the raw body, exactly as it was signed.
 	Body []byte
+	// Current is the object as its provider had it when it was read under Ticket;
+	// nil but under [ByFetch]. Facts are then its facts and not the body's.
+	Current []byte
+	// Ticket orders the reads of one object: a higher one began later. 0 but under [ByFetch].
+	Ticket int64
+	// Gone is set when the provider no longer has the object.
+	Gone bool
 	// DomainRefused is set when the handler's previous plan was refused by one of
 	// its own domain conditions, so that it can decide what that means.
 	DomainRefused bool
@@ -75,6 +82,9 @@ type Facts struct {
 	Credit int
 	// ParentID is the object this one belongs to: a refund's payment.
 	ParentID string
+	// UpdatedAt is the provider's own time of the object's last change, where a
+	// read of the object showed one: evidence against an older read, and only that.
+	UpdatedAt time.Time
 	// CreatedAt is the provider's clock. It is shown to people and never decides order.
 	CreatedAt time.Time
 }

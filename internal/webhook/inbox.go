@@ -86,6 +86,7 @@ type Inbox struct {
 	LeaseUntil    time.Time
 	ClaimID       ClaimID
 	LastError     string
+	Slot          Slot // where a PARKED row waits; none in every other state
 	ProcessedAt   time.Time
 	ExpiresAt     time.Time // set only at a terminal state
 }
@@ -119,18 +120,23 @@ const firstWake = 60 * time.Second
 // NewOutbox returns the promise to process a row from due on. The generation is
 // the row's fence after the change that this promise is committed with.
 func NewOutbox(row Inbox, due, now time.Time) Outbox {
-	return Outbox{
+	o := Outbox{
 		ID:        NewOutboxID(row.ID, TopicProcess, 0),
 		InboxID:   row.ID,
 		Endpoint:  row.Endpoint,
 		Topic:     TopicProcess,
 		CreatedAt: row.ReceivedAt,
 		Gen:       row.Fence,
-		DueAt:     due,
-		WakeAt:    later(due, now).Add(firstWake),
-
-		InDueIndex: due.After(now.Add(PublishAhead)),
 	}
+	return o.Postponed(due, now)
+}
+
+// Postponed returns the promise with another due time, to be published anew.
+func (o Outbox) Postponed(due, now time.Time) Outbox {
+	o.PublishedAt = time.Time{}
+	o.DueAt, o.WakeAt = due, later(due, now).Add(firstWake)
+	o.InDueIndex = due.After(now.Add(PublishAhead))
+	return o
 }
 
 // HeldWarning is how long before its body expires a held row is looked at again.

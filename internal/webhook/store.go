@@ -28,6 +28,8 @@ const (
 	ClaimLost
 	// MarkExists: this run was applied before.
 	MarkExists
+	// TurnMoved: the sequence is not as it was read; read it and decide again.
+	TurnMoved
 	// NotNewer: a condition tagged Newer did not hold; the event is stale.
 	NotNewer
 	// RivalWrote: a condition tagged Unchanged did not hold; decide again.
@@ -37,8 +39,19 @@ const (
 )
 
 func (v Verdict) String() string {
-	names := [...]string{"", "committed", "claim_lost", "mark_exists", "not_newer", "rival_wrote", "rule_refused"}
+	names := [...]string{"", "committed", "claim_lost", "mark_exists", "turn_moved", "not_newer", "rival_wrote", "rule_refused"}
 	return names[v]
+}
+
+// Completion is everything that a completing transaction writes.
+type Completion struct {
+	Change Change
+	Claim  ClaimID
+	// Mark is the processed mark; nil where it was found to be there.
+	Mark    *Mark
+	Actions []Action
+	// Turn is the step of the object's sequence that goes with it; nil without one.
+	Turn *Turn
 }
 
 // Body is a raw body to be stored.

@@ -57,9 +57,14 @@ type Change struct {
 	KeepClaim     bool
 	Attempts      int    // added to attempt_count: +1, 0 or -1
 	Reopen        bool   // the attempts begin anew, and what a terminal row had is removed
+	NextRun       bool   // the row is applied once more: its run is raised, its outcome removed
 	LastError     string // empty: unchanged
-	ProcessedAt   time.Time
-	ExpiresAt     time.Time // zero: unchanged
+	Slot          Slot   // zero: removed
+	// Leaves is the slot that the row had and leaves: whatever takes a row out of
+	// PARKED, but its turn, clears the slot in the same transaction.
+	Leaves      Slot
+	ProcessedAt time.Time
+	ExpiresAt   time.Time // zero: unchanged
 }
 
 // Apply returns the row after the change.
@@ -70,7 +75,10 @@ func (c Change) Apply(row Inbox) Inbox {
 	if c.Reopen {
 		row.AttemptCount, row.ProcessedAt, row.ExpiresAt = 0, time.Time{}, time.Time{}
 	}
-	row.LeaseUntil = c.LeaseUntil
+	if c.NextRun {
+		row.Run, row.Outcome = row.Run+1, ""
+	}
+	row.LeaseUntil, row.Slot = c.LeaseUntil, c.Slot
 	if !c.KeepClaim {
 		row.ClaimID = c.ClaimID
 	}
@@ -145,7 +153,7 @@ func (row Inbox) Fail(now time.Time, reason string, keep time.Duration) Change {
 	return Change{
 		Transition: "fail", ID: row.ID,
 		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence},
-		To:    Failed, LastError: clip(reason),
+		To:    Failed, LastError: clip(reason), Leaves: row.Slot,
 		ProcessedAt: now, ExpiresAt: now.Add(keep),
 	}
 }
@@ -199,6 +207,16 @@ func (row Inbox) Release(now time.Time) Change {
 	return row.reopen("release", now)
 }
 
+// Reprocess opens a PROCESSED row for another run, by an operator: its handler
+// will apply the event once more, under a mark of its own. Only a handler that
+// declares itself safe to run again may be given such an event.
+func (row Inbox) Reprocess(now time.Time) Change {
+	assert(row.Status == Processed, "reprocess of %s, which is %s", row.ID, row.Status)
+	c := row.reopen("reprocess", now)
+	c.NextRun = true
+	return c
+}
+
 func (row Inbox) reopen(transition string, now time.Time) Change {
 	return Change{
 		Transition: transition, ID: row.ID,
@@ -217,7 +235,19 @@ func (row Inbox) Hold(reason string) Change {
 	return Change{
 		Transition: "hold", ID: row.ID,
 		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence},
-		To:    Held, LastError: clip(reason),
+		To:    Held, LastError: clip(reason), Leaves: row.Slot,
+	}
+}
+
+// Requeue raises an open row's fence and changes nothing else of it, so that a
+// promise which was lost, or belongs to another life, is put anew in the same
+// transaction. A worker that has the row loses its claim; the lease runs on.
+func (row Inbox) Requeue() Change {
+	assert(!row.Status.Terminal(), "requeue of %s, which is %s", row.ID, row.Status)
+	return Change{
+		Transition: "requeue", ID: row.ID,
+		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence},
+		To:    row.Status, LeaseUntil: row.LeaseUntil, KeepClaim: true, Slot: row.Slot,
 	}
 }
 

@@ -25,6 +25,31 @@ func claimed() webhook.Inbox {
 	return webhook.Claim("in_1", "claim-1", now, lease, attemptsMax).Apply(received())
 }
 
+func applied() webhook.Inbox {
+	row := claimed()
+	row.BodyExpiresAt = now.Add(30 * 24 * time.Hour)
+	return row.Complete(webhook.Applied, now, keep).Apply(row)
+}
+
+// Proves R3: another run needs the row as it was seen, and a body that lasts.
+func TestAnotherRunIsGuardedAsAReplayIs(t *testing.T) {
+	t.Parallel()
+	row := applied()
+	again := row.Reprocess(now)
+	moved, failed, fading := row, row, row
+	moved.Fence++
+	failed.Status = webhook.Failed
+	fading.BodyExpiresAt = now.Add(24 * time.Hour)
+	if !again.Guard.Allows(row) {
+		t.Error("refused on the row it was decided on")
+	}
+	for name, other := range map[string]webhook.Inbox{"moved on": moved, "failed": failed, "a body of one more day": fading} {
+		if again.Guard.Allows(other) {
+			t.Errorf("%s: allowed", name)
+		}
+	}
+}
+
 // Proves W1, A6: what a claim takes and what it leaves alone.
 func TestClaimTakesOnlyWhatIsDueOrAbandoned(t *testing.T) {
 	t.Parallel()
@@ -92,6 +117,10 @@ func TestTransitionsChangeTheWholeRowAsStated(t *testing.T) {
 		{"freeing a dead worker's lease leaves the attempt spent", base, base.FreeLease(now.Add(2*time.Minute), now.Add(3*time.Minute)), func(r *webhook.Inbox) {
 			r.Status, r.Fence, r.NextAttemptAt, r.LastError = webhook.Retry, 2, now.Add(3*time.Minute), "lease_expired"
 			r.LeaseUntil, r.ClaimID = time.Time{}, ""
+		}},
+		{"another run keeps the row's life and takes its end away", applied(), applied().Reprocess(later), func(r *webhook.Inbox) {
+			r.Status, r.Fence, r.Run, r.Outcome, r.AttemptCount, r.NextAttemptAt = webhook.Received, 3, 1, "", 0, later
+			r.ProcessedAt, r.ExpiresAt, r.ClaimID = time.Time{}, time.Time{}, ""
 		}},
 	}
 	for _, tt := range tests {
@@ -175,6 +204,7 @@ func TestDecisionsOnTheWrongStateAreBugs(t *testing.T) {
 		"complete of a received row":       func() { received().Complete(webhook.Applied, now, keep) },
 		"complete without an outcome":      func() { claimed().Complete("", now, keep) },
 		"retry of a processed row":         func() { done.Retry(now, "x", false) },
+		"another run of a received row":    func() { received().Reprocess(now) },
 		"fail of a processed row":          func() { done.Fail(now, "x", keep) },
 		"freeing a running lease":          func() { claimed().FreeLease(now, now) },
 		"failing a running lease":          func() { claimed().FailLease(now, keep) },

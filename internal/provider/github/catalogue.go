@@ -46,8 +46,9 @@ func repositories(c map[webhook.EventType]provider.Kind) {
 	for _, action := range []string{
 		"archived", "created", "deleted", "edited", "privatized", "publicized", "renamed", "transferred", "unarchived",
 	} {
-		c[webhook.EventType("repository."+action)] = notice("account.repository_changed", "repository."+action,
-			repositorySample, "repository:", "repository.id", shape...)
+		k := notice("account.repository_changed", "repository."+action, repositorySample, "repository:", "repository.id", shape...)
+		k.Current = currentRepository(action == "deleted")
+		c[webhook.EventType("repository."+action)] = k
 	}
 }
 

@@ -68,6 +68,7 @@ func Adapter() *provider.Adapter {
 		Covers:     provider.Covers{},
 		BodyVaries: provider.Never,
 		Catalogue:  catalogue(),
+		API:        api(),
 		Redelivery: provider.Redelivery{
 			SameIDOnRetry: provider.None,
 			Manual:        "by hand or over the REST API, for 3 days (an older copy of the documentation: 30 days)",

@@ -54,7 +54,7 @@ func payments(c map[webhook.EventType]provider.Kind) {
 	add := func(t webhook.EventType, name webhook.Kind, state, word string, credit int) {
 		c[t] = provider.Kind{
 			Name: name, Object: webhook.Payment, Policy: webhook.Monotonic, State: state, Credit: credit, Read: read,
-			Example: []provider.Check{provider.Is(payment+"status", word)},
+			Example: []provider.Check{provider.Is(payment+"status", word)}, Current: currentPayment(),
 		}
 	}
 	add("payment.authorized", "payment.authorised", "authorised", "authorized", 0)
@@ -65,7 +65,7 @@ func payments(c map[webhook.EventType]provider.Kind) {
 
 	c["order.paid"] = provider.Kind{
 		Name: "order.paid", Object: webhook.Order, Policy: webhook.Monotonic, State: "paid",
-		Read: reading(order, nil, orderSample),
+		Read: reading(order, nil, orderSample), Current: currentOrder(),
 	}
 }
 
@@ -86,7 +86,7 @@ func refunds(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Refund, Policy: webhook.Monotonic, Read: read,
-			Example: []provider.Check{provider.Is(refund+"status", k.word)},
+			Example: []provider.Check{provider.Is(refund+"status", k.word)}, Current: current("/refunds/{id}", refundID, refund, nil),
 		}
 	}
 }
@@ -120,7 +120,7 @@ func subscriptions(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Subscription, Policy: webhook.Monotonic, Read: read,
-			Example: []provider.Check{provider.Is(subscription+"status", k.word)},
+			Example: []provider.Check{provider.Is(subscription+"status", k.word)}, Current: current("/subscriptions/{id}", subscriptionID, subscription, nil),
 		}
 	}
 	authenticated := c["subscription.authenticated"]
@@ -144,7 +144,7 @@ func disputes(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Dispute, Policy: webhook.Monotonic, State: k.state, Credit: k.credit, Read: read,
-			Example: []provider.Check{provider.Is(dispute+"status", k.word)},
+			Example: []provider.Check{provider.Is(dispute+"status", k.word)}, Current: currentDispute(),
 		}
 	}
 	// What is disputed is not always what is lost.

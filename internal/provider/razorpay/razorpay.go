@@ -67,6 +67,7 @@ func Adapter() *provider.Adapter {
 		Covers:       provider.Covers{Type: true},
 		BodyVaries:   provider.Never,
 		Catalogue:    catalogue(),
+		API:          api(),
 		Redelivery: provider.Redelivery{
 			Automatic:    "with exponential backoff for 24 h after the event; then the webhook is disabled",
 			AutomaticFor: 24 * time.Hour, SameIDOnRetry: provider.Stated,

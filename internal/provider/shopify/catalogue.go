@@ -54,6 +54,7 @@ func orders(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Order, Policy: webhook.Monotonic, Shape: shape, Read: read, Example: k.example,
+			Current: currentOrder(),
 		}
 	}
 }

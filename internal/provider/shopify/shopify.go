@@ -83,6 +83,7 @@ func Adapter() *provider.Adapter {
 		Covers:     provider.Covers{},
 		BodyVaries: provider.Never,
 		Catalogue:  catalogue(),
+		API:        api(),
 		Redelivery: provider.Redelivery{
 			Automatic:    "8 times over 4 h with exponential backoff, with the original body; a first delivery can itself be a day late",
 			AutomaticFor: 28 * time.Hour, SameIDOnRetry: provider.Stated,

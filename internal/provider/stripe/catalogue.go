@@ -50,12 +50,13 @@ func catalogue() map[webhook.EventType]provider.Kind {
 
 func payments(c map[webhook.EventType]provider.Kind) {
 	// What has succeeded was received; until then it is only asked for.
+	now := currentPayment()
 	asked := &provider.Reading{ID: []string{id}, Amount: []string{amount}, Currency: currency(), Sample: paymentIntentSample}
 	settled := &provider.Reading{ID: []string{id}, Amount: []string{received, amount}, Currency: currency(), Sample: paymentIntentSample}
 	add := func(t webhook.EventType, name webhook.Kind, state, word string, read *provider.Reading, credit int) {
 		c[t] = provider.Kind{
 			Name: name, Object: webhook.Payment, Policy: webhook.Monotonic, State: state, Credit: credit, Read: read,
-			Example: []provider.Check{provider.Is(status, word)},
+			Example: []provider.Check{provider.Is(status, word)}, Current: now,
 		}
 	}
 	add("payment_intent.created", "payment.created", "created", "requires_payment_method", asked, 0)
@@ -81,7 +82,7 @@ func charges(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: "payment.noted", Object: webhook.Payment, Policy: webhook.Monotonic, Read: read,
-			Example: []provider.Check{provider.Is(status, word)},
+			Example: []provider.Check{provider.Is(status, word)}, Current: currentPayment(),
 		}
 	}
 	refunded := c["charge.refunded"]
@@ -100,7 +101,7 @@ func refunds(c map[webhook.EventType]provider.Kind) {
 	add := func(t webhook.EventType, name webhook.Kind, state, word string) {
 		c[t] = provider.Kind{
 			Name: name, Object: webhook.Refund, Policy: webhook.Monotonic, State: state, Read: read,
-			Example: []provider.Check{provider.Is(status, word)},
+			Example: []provider.Check{provider.Is(status, word)}, Current: current("/refunds/{id}", refundID, nil),
 		}
 	}
 	add("refund.created", "refund.created", "", "pending")
@@ -134,7 +135,7 @@ func disputes(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Dispute, Policy: webhook.Monotonic, Read: read,
-			Example: []provider.Check{provider.Is(status, k.word)},
+			Example: []provider.Check{provider.Is(status, k.word)}, Current: current("/disputes/{id}", disputeID, nil),
 		}
 	}
 }
@@ -163,7 +164,7 @@ func subscriptions(c map[webhook.EventType]provider.Kind) {
 	} {
 		c[t] = provider.Kind{
 			Name: k.name, Object: webhook.Subscription, Policy: webhook.Monotonic, State: k.state, Read: read,
-			Example: []provider.Check{provider.Is(status, k.word)},
+			Example: []provider.Check{provider.Is(status, k.word)}, Current: current("/subscriptions/{id}", subscriptionID, nil),
 		}
 	}
 }
@@ -210,4 +211,8 @@ func accounts(c map[webhook.EventType]provider.Kind) {
 	add("account.external_account.updated", "account.bank_changed", "bank_updated", connected)
 	add("account.external_account.deleted", "account.bank_changed", "bank_removed", connected)
 	add("capability.updated", "account.capability_changed", "capability_updated", connected)
+
+	updated := c["account.updated"]
+	updated.Current = current("/accounts/{id}", accountID, nil)
+	c["account.updated"] = updated
 }

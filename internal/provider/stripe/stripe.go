@@ -64,6 +64,7 @@ func Adapter() *provider.Adapter {
 		Covers:       provider.Covers{ID: true, Type: true, Time: true},
 		BodyVaries:   provider.Unknown,
 		Catalogue:    catalogue(),
+		API:          api(),
 		Redelivery: provider.Redelivery{
 			Automatic:    "live mode: for up to 3 days with exponential backoff; test mode: 3 times over a few hours",
 			AutomaticFor: 3 * 24 * time.Hour, SameIDOnRetry: provider.Stated,

@@ -1,0 +1,125 @@
+package processor_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go/middleware"
+	"github.com/google/go-cmp/cmp"
+
+	"dakghar/internal/backoff"
+	"dakghar/internal/processor"
+	"dakghar/internal/sim"
+	"dakghar/internal/webhook"
+)
+
+// Proves W4: outages in a row open the breaker, one probe goes through at a time,
+// a fruitless one opens it for longer, and the first answer closes it.
+func TestTheBreakerOpensProbesAndCloses(t *testing.T) {
+	t.Parallel()
+	b := &processor.Breaker{Trip: 2, Open: backoff.Schedule{First: 10 * time.Second, Max: time.Minute, Jitter: backoff.None}}
+	now := sim.Start
+	allowed := func() bool { ok, _ := b.Allow(now); return ok }
+	var got []bool
+	step := func(act func()) { act(); got = append(got, allowed()) }
+
+	step(func() { b.Note(true, now, 0) })                        // one outage: closed
+	step(func() { b.Note(false, now, 0); b.Note(true, now, 0) }) // not in a row: closed
+	step(func() { b.Note(true, now, 0) })                        // two in a row: open
+	step(func() { now = now.Add(9 * time.Second) })
+	step(func() { now = now.Add(time.Second) }) // the probe
+	step(func() {})                             // nobody beside the probe
+	step(func() { b.Note(true, now, 0); now = now.Add(19 * time.Second) })
+	step(func() { now = now.Add(time.Second) }) // the second probe, after twice as long
+	step(func() { b.Note(false, now, 0) })      // it was answered
+
+	if diff := cmp.Diff([]bool{true, true, false, false, true, false, false, true, true}, got); diff != "" {
+		t.Errorf("allowed (-want +got):\n%s", diff)
+	}
+}
+
+// A probe that dies without an answer does not keep the breaker open for ever.
+func TestALostProbeIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	b := &processor.Breaker{Trip: 1, Open: backoff.Schedule{First: time.Second, Max: time.Minute, Jitter: backoff.None}}
+	b.Note(true, sim.Start, 0)
+	if ok, _ := b.Allow(sim.Start.Add(time.Second)); !ok {
+		t.Fatal("the probe is not let through")
+	}
+	if ok, until := b.Allow(sim.Start.Add(2 * time.Second)); ok || !until.Equal(sim.Start.Add(61*time.Second)) {
+		t.Errorf("allowed %v until %s, want the next probe a minute after the first", ok, until)
+	}
+	if ok, _ := b.Allow(sim.Start.Add(61 * time.Second)); !ok {
+		t.Error("the second probe is not let through")
+	}
+}
+
+// While the body store is down, events beyond the breaker's trip are not claimed:
+// their promises wait, carried by their due time, and all are applied afterwards
+// with no attempt spent. Proves W4, A4, A6.
+func TestAnOutageSpendsNoAttemptAndClaimsLittle(t *testing.T) {
+	t.Parallel()
+	faults := &sim.Faults{}
+	events := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
+	w := world(t, sim.Options{Middleware: map[string]func(*middleware.Stack) error{"processor": faults.Middleware}}, events...)
+	faults.Add(sim.Fault{Operation: "GetItem", Table: "BodyTable", Times: -1, Err: errors.New("the body table does not answer")})
+	w.Settle()
+	w.Settle()
+	untouched := 0
+	for _, event := range events {
+		row := w.Row(id(event))
+		if row.AttemptCount != 0 {
+			t.Errorf("%s has spent %d attempts", event, row.AttemptCount)
+		}
+		if row.Fence == 0 {
+			untouched++
+		}
+	}
+	if untouched < len(events)/4 {
+		t.Errorf("only %d of %d events were left unclaimed", untouched, len(events))
+	}
+	for range 20 {
+		w.Advance(3 * time.Minute)
+		w.Settle()
+		w.Reconcile()
+	}
+	faults.Clear()
+	w.Rest()
+	check(t, w)
+	for _, event := range events {
+		if diff := cmp.Diff(end{webhook.Processed, webhook.Applied, 1, w.Row(id(event)).LastError}, endOf(w.Row(id(event)))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", event, diff)
+		}
+	}
+}
+
+// A paused endpoint's events are accepted and left alone, others are worked on;
+// afterwards all are applied. Proves A4, A6.
+func TestAPausedEndpointIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	w := world(t, sim.Options{})
+	other := w.AddEndpoint("stripe", "other", "whsec_test_secret_of_the_other_one")
+	e := w.AddEndpoint("stripe", "paused", "whsec_test_secret_of_the_paused_one")
+	waits := webhook.DeriveInboxID("paused", "stripe", "waits")
+	w.Configure(e, func(e webhook.Endpoint) webhook.Endpoint { e.PausedAt = w.Now(); return e })
+	send(t, w, w.Event(e, payment("waits")))
+	send(t, w, w.Event(other, payment("goes_on")))
+	for range 12 {
+		w.Advance(time.Hour)
+		w.Settle()
+		w.Reconcile()
+	}
+	if diff := cmp.Diff(end{webhook.Received, "", 0, ""}, endOf(w.Row(waits))); diff != "" {
+		t.Errorf("the paused one (-want +got):\n%s", diff)
+	}
+	if got := w.Row(webhook.DeriveInboxID("other", "stripe", "goes_on")); got.Outcome != webhook.Applied {
+		t.Errorf("the other one is %s %s", got.Status, got.Outcome)
+	}
+	w.Configure(e, func(e webhook.Endpoint) webhook.Endpoint { e.PausedAt = time.Time{}; return e })
+	w.Rest()
+	check(t, w)
+	if got := w.Row(waits); got.Outcome != webhook.Applied {
+		t.Errorf("the paused one ended %s %s", got.Status, got.Outcome)
+	}
+}
