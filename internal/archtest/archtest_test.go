@@ -68,6 +68,7 @@ func TestEveryRuleCatchesItsViolation(t *testing.T) {
 		"the registry imports a stage":            {"internal/provider/all/x.go", "dakghar/internal/ingress", "only the registry knows them all"},
 		"a provider imports its neighbour":        {"internal/provider/stripe/x.go", "dakghar/internal/provider/github", "one adapter per provider"},
 		"a provider imports an SDK":               {"internal/provider/stripe/x.go", "github.com/stripe/stripe-go/v83/webhook", "one adapter per provider"},
+		"an API's client imports the network":     {"internal/provider/remote/x.go", "dakghar/internal/egress", "who makes the request and who keeps the credential"},
 		"a handler imports an adapter":            {"internal/business/x.go", "dakghar/internal/dynamo", "leave the writing to others"},
 		"a stage imports a stage":                 {"internal/relay/x.go", "dakghar/internal/processor", "stages never import each other"},
 		"a stage imports an adapter":              {"internal/ingress/x.go", "dakghar/internal/body", "stages never import each other or an adapter"},

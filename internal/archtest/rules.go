@@ -27,7 +27,7 @@ var (
 	edges    = []string{"internal/lambdaedge"}
 	wiring   = []string{"internal/config", "internal/awsconfig", "internal/awsfault"}
 	// helpers exist for development and tests.
-	helpers = []string{"internal/devstack/...", "internal/storetest", "internal/crashtest", "internal/sim/...", "internal/conform/...", "internal/bench/...", "internal/e2e", "internal/provider/providertest", "internal/operator/operatortest", "internal/archtest", "internal/templatetest"}
+	helpers = []string{"internal/devstack/...", "internal/storetest", "internal/crashtest", "internal/sim/...", "internal/conform/...", "internal/bench/...", "internal/e2e", "internal/provider/providertest", "internal/provider/remote/fakeprovider", "internal/operator/operatortest", "internal/archtest", "internal/templatetest"}
 )
 
 // words, each of which may import those behind it.
@@ -70,6 +70,11 @@ var Rules = append(wordRules(),
 		Layer: "registry of providers", Packages: []string{"internal/provider/all"},
 		Ours: join(words, []string{"internal/provider/..."}), Never: impure,
 		Sentence: "one adapter per provider: only the registry knows them all",
+	},
+	Rule{
+		Layer: "provider's API", Packages: []string{"internal/provider/remote"},
+		Ours: join(words, []string{"internal/provider"}), Never: impure,
+		Sentence: "what asks a provider's API knows the contract and words; who makes the request and who keeps the credential are its arguments",
 	},
 	Rule{
 		Layer: "provider", Packages: []string{"internal/provider/..."},

@@ -38,6 +38,11 @@ func newFigures() *figures {
 		{name: "first_poll_ms", unit: "ms", most: 20},
 		{name: "copies_503_ratio", unit: "ratio", most: 0.01},
 		{name: "stall_answer_ms_max", unit: "ms", most: 1500},
+		{name: "rate_limit_overgrant", unit: "ratio", most: 0.10},
+		{name: "reconcile_rows_per_s", unit: "rows/s"},
+		{name: "reconcile_run_s", unit: "s", most: 60},
+		{name: "reconcile_rss_mb", unit: "MB"},
+		{name: "audit_rows_per_s", unit: "rows/s"},
 		{name: "soak_ack_p99_ms", unit: "ms", most: 100},
 		{name: "soak_drain_s", unit: "s", most: 10},
 		{name: "soak_errors", unit: "count"},
@@ -124,6 +129,8 @@ func TestFigures(t *testing.T) {
 		{"ack", measureAck},
 		{"copies", measureCopies},
 		{"stall", measureStall},
+		{"limit", measureLimit},
+		{"reconcile", measureReconcile},
 		{"soak", measureSoak},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -100,6 +100,7 @@ func (s *site) open(t *testing.T, bodies body.Config, secrets secret.Client) *la
 		Receiver: &ingress.Receiver{
 			Providers: providers(t), Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
 			Recent: ingress.NewRecent(4096), Budget: ingress.BudgetMax, Now: time.Now, NewID: rand.Text,
+			Sources: ingress.NewSources(0, 0), Limits: ingress.NewLimiter(store, ingress.SettleTimeout),
 		},
 		Log: telemetry.New(io.Discard, "ingress", time.Now), Now: time.Now, KeyAge: keys.Oldest,
 	}

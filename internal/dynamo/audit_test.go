@@ -229,6 +229,42 @@ func TestAPromiseOfAnotherLifeIsDroppedAsItWasSeen(t *testing.T) {
 	})
 }
 
+// Proves R2: a requeue leaves the row as it is but for its fence, puts a promise
+// under it, and writes nothing once the row has moved on.
+func TestARequeueIsWrittenAsItWasDecided(t *testing.T) {
+	onStores(t, func(t *testing.T, s *dynamo.Store) {
+		for i, status := range []webhook.Status{webhook.Received, webhook.Retry, webhook.Processing, webhook.Held, webhook.Parked} {
+			row := storetest.Row("requeue", i)
+			row.Status, row.Fence, row.AttemptCount = status, 3, 2
+			switch status {
+			case webhook.Processing:
+				row.ClaimID, row.LeaseUntil = "c", noon.Add(time.Minute)
+			case webhook.Parked:
+				row.Slot = webhook.Slot{Sequence: "sq_1", Number: 4}
+			}
+			if existing, err := s.Accept(t.Context(), row, nil); err != nil || existing != nil {
+				t.Fatalf("accept: existing %v, error %v", existing, err)
+			}
+			change := row.Requeue()
+			want := change.Apply(row)
+			promise := webhook.NewOutbox(want, noon, noon)
+			for _, written := range []bool{true, false} {
+				if ok, err := s.Retry(t.Context(), change, promise); ok != written || err != nil {
+					t.Errorf("%s: written %v, want %v, error %v", status, ok, written, err)
+				}
+			}
+			got, _, err := s.Inbox(t.Context(), row.ID)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%s, error %v (-want +got):\n%s", status, err, diff)
+			}
+			kept, _, err := s.Outbox(t.Context(), promise.ID)
+			if diff := cmp.Diff(promise, kept); err != nil || diff != "" {
+				t.Errorf("promise of %s, error %v (-want +got):\n%s", status, err, diff)
+			}
+		}
+	})
+}
+
 // What a service did not get to in a batch is asked again.
 func TestABatchThatWasCutShortIsReadToItsEnd(t *testing.T) {
 	onStores(t, func(t *testing.T, s *dynamo.Store) {

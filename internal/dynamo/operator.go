@@ -54,9 +54,15 @@ func decodeAct(item attributes) (webhook.Act, error) {
 
 // with joins the writes that an act is about with those of its record.
 func (s *Store) with(a webhook.Act, writes ...types.TransactWriteItem) []types.TransactWriteItem {
+	return append(writes, s.putActs(a)...)
+}
+
+// putActs are the two rows of an act's record.
+func (s *Store) putActs(a webhook.Act) []types.TransactWriteItem {
 	byDay := encodeAct(a)
 	bySubject := maps.Clone(byDay)
 	maps.Copy(bySubject, subjectKey(a))
+	var writes []types.TransactWriteItem
 	for _, item := range []attributes{byDay, bySubject} {
 		writes = append(writes, types.TransactWriteItem{Put: &types.Put{TableName: &s.Tables.Registry, Item: item}})
 	}

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,7 +116,7 @@ func (s *Store) updateSequence(id webhook.SequenceID, condition, update string, 
 func (s *Store) turnWrites(t webhook.Turn) []types.TransactWriteItem {
 	e := newExpression()
 	next := e.name(slotName(t.Number + 1))
-	condition := e.lastIs(t.Number - 1)
+	condition := e.lastIs(t.Last)
 	update := "SET " + e.name("ls") + " = " + e.value(num(t.Number))
 	if t.Next == "" {
 		condition += " AND attribute_not_exists(" + next + ")"
@@ -128,6 +129,22 @@ func (s *Store) turnWrites(t webhook.Turn) []types.TransactWriteItem {
 		writes = append(writes, s.changeInbox(*t.Unpark), s.putOutbox(*t.Promise))
 	}
 	return writes
+}
+
+// Skip gives up the numbers up to the turn's, by an operator, lets the event
+// behind them go on and records the act. False means that the sequence is not as
+// it was read.
+func (s *Store) Skip(ctx context.Context, t webhook.Turn, act webhook.Act) (bool, error) {
+	reasons, err := s.commit(ctx, s.with(act, s.turnWrites(t)...)...)
+	switch {
+	case err != nil:
+		return false, err
+	case reasons == nil:
+		return true, nil
+	case slices.ContainsFunc(reasons, refused):
+		return false, nil
+	}
+	return false, cancelledByService(reasons)
 }
 
 // leaveSlot takes a row's slot away, whoever takes the row out of PARKED.

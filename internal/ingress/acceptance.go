@@ -33,6 +33,11 @@ func (r *Receiver) accept(ctx context.Context, ev event, report Report) Report {
 	if r.Recent.Has(id, digest) {
 		return report.succeed(ev.adapter.SuccessCode, Duplicate)
 	}
+	taken := r.Limits.Take(ctx, ev.endpoint, ev.now)
+	report.LimiterErr = taken.Err
+	if !taken.OK {
+		return report.limit("endpoint_limited", taken.Wait)
+	}
 	noted := r.noteMatch(ctx, ev)
 	defer func() { <-noted }()
 

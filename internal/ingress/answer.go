@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"dakghar/internal/fault"
 	"dakghar/internal/provider"
@@ -27,8 +28,8 @@ var (
 	unauthorized = "unauthorized"
 )
 
-// retryAfter is what a provider that reads Retry-After is asked to wait, in seconds.
-const retryAfter = 5
+// retryAfter is what a provider that reads Retry-After is asked to wait after a fault of ours.
+const retryAfter = 5 * time.Second
 
 // unavailable is anything that is our fault: a retryable answer.
 func unavailable(cause string, err error) *refusal {
@@ -54,13 +55,23 @@ func (r Report) refuse(why *refusal) Report {
 	r.Decision, r.Cause, r.Err = Decision("refused_"+why.code), why.cause, why.err
 	r.Answer = Answer{Status: why.status, ContentType: jsonType, Body: encode(map[string]string{"error": why.code})}
 	switch why.status {
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		r.Answer.Header = map[string]string{"retry-after": strconv.Itoa(retryAfter)}
+	case http.StatusServiceUnavailable:
+		r.Answer.Header = map[string]string{"retry-after": seconds(retryAfter)}
 	case http.StatusMethodNotAllowed:
 		r.Answer.Header = map[string]string{"allow": http.MethodPost}
 	}
 	return r
 }
+
+// limit refuses one request too many: sent again after the wait, it is taken.
+func (r Report) limit(cause string, wait time.Duration) Report {
+	r = r.refuse(&refusal{http.StatusTooManyRequests, "rate_limited", cause, nil})
+	r.Answer.Header = map[string]string{"retry-after": seconds(max(wait, time.Second))}
+	return r
+}
+
+// seconds writes a time in whole seconds, no shorter than it is.
+func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
 
 func (r Report) shake(h *provider.Answer) Report {
 	r.Decision = Handshake

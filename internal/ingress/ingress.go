@@ -1,9 +1,10 @@
 // Package ingress turns an untrusted HTTP request into a durable event, and
 // answers only then. It works in one order, and each step may refuse:
 //
-//	admission     method, headers, content type, size      nothing of the body is read
+//	admission     source, method, headers, type, size      nothing of the body is read
 //	verification  signature metadata, MAC, freshness       over the exact raw bytes
 //	envelope      strict JSON: event id, type, object      only a verified body is parsed
+//	limit         the endpoint's rate                      only what is verified is counted
 //	acceptance    body, then inbox and outbox together     only then the answer
 //
 // Invariants:
@@ -11,6 +12,8 @@
 //   - A 2xx means that this event, or an accepted duplicate of it, is durable.
 //     Whatever is unknown (a lost reply, a stalled store) is answered 503.
 //   - An unverified body is stored nowhere.
+//   - A request over a limit is answered 429 and leaves nothing: sent again, it is
+//     new. A store that cannot say how a limit stands refuses nobody.
 //   - Every request is answered within [Receiver.Budget].
 //   - A stranger learns a stable code and nothing else; causes go to the report.
 //
@@ -39,6 +42,8 @@ type Request struct {
 	Body      []byte
 	// BodyError is set when the edge could not recover the exact bytes.
 	BodyError error
+	// Source is the address that the request came from; empty where there is none.
+	Source string
 }
 
 // Answer is what the caller is told.
@@ -63,7 +68,10 @@ type Report struct {
 	Matched  webhook.KeyVersion
 	Bytes    int
 	Commit   time.Duration // of the acceptance transaction
-	Err      error
+	// LimiterErr is why the row of the endpoint's limit could not be asked. The
+	// request was decided without it.
+	LimiterErr error
+	Err        error
 }
 
 // Decision names how a request ended; each is counted apart.
@@ -109,6 +117,8 @@ type Receiver struct {
 	Bodies    Bodies
 	Inbox     Inbox
 	Recent    *Recent
+	Sources   *Sources
+	Limits    *Limiter
 	// Budget bounds the whole request: what is not durable by then is answered 503.
 	Budget time.Duration
 	Now    func() time.Time
@@ -128,6 +138,9 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 	report := Report{Bytes: len(req.Body)}
 	if a, ok := r.Providers.Lookup(req.Provider); ok {
 		report.Provider = a.Name // a stranger's own word must not become a metric's dimension
+	}
+	if wait, ok := r.Sources.take(req.Source, now); !ok {
+		return report.limit("source_limited", wait)
 	}
 	adapter, refusal := r.admit(req)
 	if refusal != nil {

@@ -2,6 +2,7 @@ package lambdaedge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -158,7 +159,7 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	if !r.Ran {
 		decision = "lease_taken"
 	}
-	line.Str("decision", decision).Err(r.Err).Count("looked", r.Looked)
+	line.Str("decision", decision).Err(errors.Join(r.Err, r.Audit.Err)).Count("looked", r.Looked)
 	if r.Whole {
 		// Without a whole scan there is no oldest: a missing figure, not a good one.
 		line.Seconds("oldest_open_age_s", r.OldestS)
@@ -172,6 +173,28 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	if r.Ran {
 		line.Count("heartbeat", 1)
 	}
+	audit(line, r.Audit)
+	for _, d := range r.Audit.Details {
+		s.Log.Write((&telemetry.Line{}).Str("decision", "difference").Str("kind", string(d.Kind)).Str("done", string(d.Deed)).
+			Str("inbox_id", string(d.InboxID)))
+	}
 	s.Log.Write(line)
-	return r.Err
+	return errors.Join(r.Err, r.Audit.Err)
+}
+
+// audit adds what the daily comparison found: a count for each kind of
+// difference, and how old the next event to be compared is.
+func audit(line *telemetry.Line, a reconciler.AuditReport) {
+	if !a.Ran {
+		return
+	}
+	line.Count("audit_compared", a.Compared).Seconds("audit_age_s", a.Age.Seconds())
+	for _, kind := range reconciler.Kinds() {
+		if n := a.Of(kind); n > 0 {
+			line.Count("audit_"+string(kind), n)
+		}
+	}
+	if n := a.Faults(); n > 0 {
+		line.Count("audit_faults", n)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"dakghar/internal/fault"
 	"dakghar/internal/ingress"
 	"dakghar/internal/signature"
 	"dakghar/internal/telemetry"
@@ -40,8 +41,9 @@ type httpEvent struct {
 	RequestContext  struct {
 		RequestID string `json:"requestId"`
 		HTTP      struct {
-			Method string `json:"method"`
-			Path   string `json:"path"`
+			Method   string `json:"method"`
+			Path     string `json:"path"`
+			SourceIP string `json:"sourceIp"`
 		} `json:"http"`
 	} `json:"requestContext"`
 }
@@ -78,6 +80,9 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 		Str("endpoint_id", string(r.Endpoint)).Str("inbox_id", string(r.InboxID)).Str("event_type", string(r.Type)).
 		Str("matched_secret_version", string(r.Matched)).Err(r.Err).
 		Count(counted(r), 1)
+	if r.LimiterErr != nil {
+		line.Str("limiter_error", fault.CodeOf(r.LimiterErr)).Count("limiter_degraded", 1)
+	}
 	if acknowledges(r.Answer.Status) {
 		line.Millis("ack_ms", took)
 	}
@@ -96,8 +101,11 @@ func acknowledges(status int) bool { return status < 400 || status == http.Statu
 
 // counted names the metric of a request. Refused signatures are answered alike
 // and counted apart: a wrong key, a stale time and a retired key ask for
-// different things of an operator.
+// different things of an operator. So do the two limits.
 func counted(r ingress.Report) string {
+	if r.Answer.Status == http.StatusTooManyRequests {
+		return r.Cause
+	}
 	if strings.HasPrefix(r.Cause, "signature_") {
 		return "refused_" + r.Cause
 	}
@@ -105,7 +113,7 @@ func counted(r ingress.Report) string {
 }
 
 func requestOf(e *httpEvent) ingress.Request {
-	req := ingress.Request{Method: e.RequestContext.HTTP.Method}
+	req := ingress.Request{Method: e.RequestContext.HTTP.Method, Source: e.RequestContext.HTTP.SourceIP}
 	req.Provider, req.Endpoint = addressOf(e)
 	req.Header, req.Ambiguous = canonical(e.Headers)
 	req.Body = []byte(e.Body)

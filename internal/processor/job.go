@@ -100,11 +100,19 @@ func (p *Processor) fetch(ctx context.Context, j *job, endpoint webhook.Endpoint
 	case facts.ObjectType != j.event.Facts.ObjectType || facts.ObjectID != j.event.Facts.ObjectID:
 		return fault.New(fault.Permanent, "fetched_other_object", fmt.Errorf("a %s", facts.ObjectType))
 	}
+	facts.CreatedAt = j.event.Facts.CreatedAt // the event's own, for people
 	j.event.Facts, j.event.Current = facts, doc
 	return nil
 }
 
+// believedGone takes a provider at its word at once where the event itself said
+// so. Elsewhere the event is tried again first; and where the provider's objects
+// have no end of this kind, to miss one means that something is set up wrongly,
+// which ends in a failure that somebody sees.
 func (p *Processor) believedGone(j *job) bool {
+	if j.kind.Current.Gone == "" {
+		return false
+	}
 	return j.kind.Current.Deletes || j.row.AttemptCount >= missingTries && p.Now().Sub(j.row.ReceivedAt) >= missingFor
 }
 

@@ -46,7 +46,7 @@ func (p *Processor) takeTurn(ctx context.Context, j *job) (string, error) {
 // step is the sequence's next step, with whoever waits behind it. One that has
 // left its place without clearing it, as after a restore, is passed over.
 func (p *Processor) step(ctx context.Context, seq webhook.Sequence, n int64) (*webhook.Turn, error) {
-	turn := &webhook.Turn{Sequence: seq.ID, Number: n, Next: seq.Parked[n+1]}
+	turn := &webhook.Turn{Sequence: seq.ID, Last: seq.Last, Number: n, Next: seq.Parked[n+1]}
 	if turn.Next == "" {
 		return turn, nil
 	}
@@ -54,13 +54,9 @@ func (p *Processor) step(ctx context.Context, seq webhook.Sequence, n int64) (*w
 	if err != nil {
 		return nil, err
 	}
-	if !found || next.Status != webhook.Parked || next.Slot != (webhook.Slot{Sequence: seq.ID, Number: n + 1}) {
-		return turn, nil
+	if found {
+		turn.LetGo(next, p.Now())
 	}
-	now := p.Now()
-	change := next.Unpark(now)
-	promise := webhook.NewOutbox(change.Apply(next), now, now)
-	turn.Unpark, turn.Promise = &change, &promise
 	return turn, nil
 }
 

@@ -34,6 +34,14 @@
 //
 // A refusal is a [BadBody] with a stable code. It never repeats the body.
 //
+// # The sender's own API
+//
+// An [API], a [Current] and a [History] say as data how an object's present state
+// and past events are asked for. The package makes the calls and reads the
+// answers; it sends nothing. An answer is read as strictly as a body. What of an
+// event enters an address is one object id, and only if it matches an alphabet
+// that cannot lead out of its place; [Adapter.Validate] holds the alphabets to that.
+//
 // The package refuses to read a body before it was verified, to derive an
 // identity from a payload, to guess a state or an amount, and to know storage,
 // network or clock.

@@ -2,7 +2,8 @@
 // Manager secret per endpoint, one version of it per key.
 //
 // [Cache] is what a receiver reads through, [Store] what an operator writes
-// through.
+// through. [Named] reads plain secrets, which sign nothing: the credentials for
+// providers' own APIs.
 //
 // Trust and value are two questions. Which versions verify is decided by the
 // endpoint's registry row alone. This package answers only what the bytes of a

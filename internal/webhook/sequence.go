@@ -57,7 +57,8 @@ func ParseSlot(text string) (Slot, bool) {
 // It holds only if the sequence is still as it was read.
 type Turn struct {
 	Sequence SequenceID
-	Number   int64 // the step taken; the number before it must be the last one
+	Last     int64 // the last number, as read
+	Number   int64 // the last number from now on: the next one, or a later one where an operator gives up a gap
 	// Next is who waits behind it, as read; empty if nobody does.
 	Next InboxID
 	// Unpark lets the next event go on; nil where nobody waits, or where the one
@@ -65,6 +66,16 @@ type Turn struct {
 	Unpark *Change
 	// Promise is the next event's, committed with Unpark.
 	Promise *Outbox
+}
+
+// LetGo makes the turn unpark who waits behind it, if the row still waits there.
+func (t *Turn) LetGo(next Inbox, now time.Time) {
+	if next.Status != Parked || next.Slot != (Slot{Sequence: t.Sequence, Number: t.Number + 1}) {
+		return
+	}
+	change := next.Unpark(now)
+	promise := NewOutbox(change.Apply(next), now, now)
+	t.Unpark, t.Promise = &change, &promise
 }
 
 // Park puts a claimed row aside until the events before it have been applied, or

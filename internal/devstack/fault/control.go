@@ -15,6 +15,7 @@ const Path = "/_dakghar/fault"
 type wire struct {
 	Service      string `json:"service,omitempty"`
 	Operation    string `json:"operation,omitempty"`
+	Table        string `json:"table,omitempty"`
 	Mode         Mode   `json:"mode"`
 	After        int    `json:"after,omitempty"`
 	Count        int    `json:"count,omitempty"`
@@ -28,14 +29,14 @@ type wire struct {
 
 func (w wire) fault() Fault {
 	return Fault{
-		Service: w.Service, Operation: w.Operation, Mode: w.Mode, After: w.After, Count: w.Count,
+		Service: w.Service, Operation: w.Operation, Table: w.Table, Mode: w.Mode, After: w.After, Count: w.Count,
 		Delay: time.Duration(w.Milliseconds) * time.Millisecond, Code: w.Code, HTTPStatus: w.Status,
 	}
 }
 
 func (s Report) wire() wire {
 	return wire{
-		Service: s.Service, Operation: s.Operation, Mode: s.Mode, After: s.After, Count: s.Count,
+		Service: s.Service, Operation: s.Operation, Table: s.Table, Mode: s.Mode, After: s.After, Count: s.Count,
 		Milliseconds: s.Delay.Milliseconds(), Code: s.Code, Status: s.HTTPStatus, Seen: s.Seen, Hit: s.Hit, Waiting: s.Waiting,
 	}
 }

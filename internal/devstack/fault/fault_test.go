@@ -269,6 +269,10 @@ func TestFaultThatCannotBeIsRefused(t *testing.T) {
 		{Mode: fault.Stall, Delay: time.Second},
 		{Mode: fault.Stall, Code: "X"},
 		{Mode: fault.Fail, HTTPStatus: 200},
+		{Mode: fault.Late},
+		{Mode: fault.Conflict, Service: "dynamodb"},
+		{Mode: fault.Part, Service: "sqs", Operation: "SendMessage"},
+		{Mode: fault.Lose, Service: "dynamodb", Operation: "GetRecords"},
 	} {
 		if err := i.Add(f); err == nil {
 			t.Errorf("%+v was accepted", f)
@@ -320,7 +324,7 @@ func TestControlAddsListsAndClears(t *testing.T) {
 			{"all of them", "GET", "", "", "", 200, []any{stall, late, failing}},
 			{"one service cleared", "DELETE", "?service=kms", "", "", 200, []any{late, failing}},
 			{"everything cleared", "DELETE", "", "", "", 200, []any{}},
-			{"a mode that is none", "POST", "", asJSON, `{"mode":"explode"}`, 400, map[string]any{"error": "fault: mode must be stall, fail, throttle, delay, drop-before or drop-after"}},
+			{"a mode that is none", "POST", "", asJSON, `{"mode":"explode"}`, 400, map[string]any{"error": "fault: mode must be stall, fail, throttle, delay, drop-before, drop-after, conflict, part, lose, repeat or late"}},
 			{"a member that is none", "POST", "", asJSON, `{"mode":"stall","colour":"blue"}`, 400, map[string]any{"error": `json: unknown field "colour"`}},
 			{"a count that is ours", "POST", "", asJSON, `{"mode":"stall","hit":1}`, 400, map[string]any{"error": "seen, hit and waiting are counted here and cannot be set"}},
 			{"a form of a web page", "POST", "", "text/plain", `{"mode":"stall"}`, 400, map[string]any{"error": "the content type must be application/json"}},

@@ -1,0 +1,467 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"dakghar/internal/devstack/fault"
+	"dakghar/internal/webhook"
+)
+
+// applied is how n events end that all went well in the end.
+func applied(n int) map[string]int { return map[string]int{"PROCESSED applied": n} }
+
+// The calls that faults are about.
+func accepting(mode fault.Mode, count int) fault.Fault {
+	return fault.Fault{Service: "dynamodb", Operation: "TransactWriteItems", Table: "InboxTable", Mode: mode, Count: count}
+}
+
+func completing(mode fault.Mode, count int) fault.Fault {
+	return fault.Fault{Service: "dynamodb", Operation: "TransactWriteItems", Table: "BusinessTable", Mode: mode, Count: count}
+}
+
+func reading(mode fault.Mode, count int) fault.Fault {
+	return fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: mode, Count: count}
+}
+
+// List returns every fault that can be shown.
+func List() []Fault {
+	return append(append(calls(), deaths()...), operators()...)
+}
+
+// simply arms faults, sends events and lets all rest: nothing else is needed.
+func simply(events int, faults ...fault.Fault) func(context.Context, *Site) error {
+	return func(ctx context.Context, s *Site) error {
+		if err := s.arm(faults...); err != nil {
+			return err
+		}
+		if err := s.send(ctx, events); err != nil {
+			return err
+		}
+		return errors.Join(s.hit(ctx), s.clear())
+	}
+}
+
+// calls are the faults of single calls.
+func calls() []Fault {
+	inProgress := accepting(fault.Fail, 1)
+	inProgress.Code, inProgress.HTTPStatus = "TransactionInProgressException", 400
+	return []Fault{
+		{
+			Name: "conflict", Shows: "A2, A3, W2", want: applied(3),
+			Says: "Transactions that accept and complete events meet TransactionConflict, and are tried again.",
+			show: simply(3, accepting(fault.Conflict, 4), completing(fault.Conflict, 2)),
+		},
+		{
+			Name: "in-progress", Shows: "A2", want: applied(2),
+			Says: "A transaction that accepts an event meets itself in progress; the provider's retry finds out.",
+			show: simply(2, inProgress),
+		},
+		{
+			Name: "throttled", Shows: "A2, A4, W4", want: applied(3),
+			Says: "DynamoDB throttles accepting, claiming and completing for a while; nothing is acknowledged that is not stored.",
+			show: simply(3, accepting(fault.Throttle, 3), completing(fault.Throttle, 6), fault.Fault{Service: "dynamodb", Operation: "UpdateItem", Table: "InboxTable", Mode: fault.Throttle, Count: 2}),
+		},
+		{
+			Name: "partial-batch", Shows: "D5", want: applied(8),
+			Says: "SQS takes every second wake-up of a batch; the others are sent again.",
+			show: partialBatch,
+		},
+		{
+			Name: "timeout-after-commit", Shows: "A2, D4", want: applied(2),
+			Says: "An event is committed and the reply is lost, twice: the provider sees 503, and its retry is a duplicate.",
+			show: simply(2, accepting(fault.DropAfter, 2)),
+		},
+		{
+			Name: "claim-reply-lost", Shows: "W2, W4", want: applied(1),
+			Says: "A worker claims an event and the reply is lost; it recognises its own claim.",
+			show: simply(1, fault.Fault{Service: "dynamodb", Operation: "UpdateItem", Table: "InboxTable", Mode: fault.DropAfter, Count: 1}),
+		},
+		{
+			Name: "complete-reply-lost", Shows: "W2", want: applied(1),
+			Says: "A worker completes an event and the reply is lost; it recognises its own commit.",
+			show: simply(1, completing(fault.DropAfter, 1)),
+		},
+		{
+			Name: "late-write", Shows: "W2", want: applied(1),
+			Says: "A completing transaction arrives a second after its worker gave up and wrote it again; the fence refuses it.",
+			show: lateWrite,
+		},
+		{
+			Name: "repeated-stream", Shows: "D5, W2", want: applied(3),
+			Says: "The stream hands its records out again and again; the wakes find nothing to do.",
+			show: simply(3, reading(fault.Repeat, 3)),
+		},
+		{
+			Name: "lost-stream", Shows: "R1, D5", want: applied(3),
+			Says: "The stream loses records: nobody is told of the events, and the reconciler comes for them.",
+			show: func(ctx context.Context, s *Site) error {
+				return errors.Join(unpublished(ctx, s, 3), s.hurry(ctx))
+			},
+		},
+		{
+			Name: "purged-queue", Shows: "R1", want: applied(3),
+			Says: "Wakes are published, and the queue is purged; the reconciler looks again, published or not.",
+			show: purgedQueue,
+		},
+		{
+			Name: "kms-outage", Shows: "W4, T5", want: applied(2),
+			Says: "KMS opens no data key for a while: attempts are given back, and no event fails.",
+			show: func(ctx context.Context, s *Site) error {
+				// A process that has the key in memory would not ask for it.
+				return errors.Join(s.kill("ProcessorFunction"), simply(2, fault.Fault{Service: "kms", Operation: "Decrypt", Mode: fault.Fail, Count: 8})(ctx, s))
+			},
+		},
+		{
+			Name: "business-outage", Shows: "W4, T5", want: applied(3),
+			Says: "The business table is throttled for a while: attempts are given back, and no event fails.",
+			show: simply(3, fault.Fault{Service: "dynamodb", Table: "BusinessTable", Mode: fault.Throttle, Count: 24}),
+		},
+		{
+			Name: "body-expiring", Shows: "D6, A6", want: map[string]int{"FAILED": 1},
+			Says: "The body of an event that nobody came for is about to expire: the event fails where it is seen, in time.",
+			show: bodyExpiring,
+		},
+	}
+}
+
+// lateWrite delays a commit for longer than the program waits for an answer.
+func lateWrite(ctx context.Context, s *Site) error {
+	late := completing(fault.Late, 1)
+	late.Delay = 4 * time.Second
+	if err := s.arm(late); err != nil {
+		return err
+	}
+	if err := s.send(ctx, 1); err != nil {
+		return err
+	}
+	if err := s.stands(ctx, s.sent[0], webhook.Processed); err != nil {
+		return err
+	}
+	s.step("the event is applied, and the first try of its commit is still on its way")
+	return errors.Join(s.letGo(ctx), s.clear())
+}
+
+// unpublished sends events whose stream records are lost.
+func unpublished(ctx context.Context, s *Site, events int) error {
+	if err := s.arm(fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: fault.Stall}); err != nil {
+		return err
+	}
+	if err := s.send(ctx, events); err != nil {
+		return err
+	}
+	// What was held goes through, and its one answer holds all the records.
+	s.Stack.Faults().Clear("")
+	if err := s.arm(reading(fault.Lose, 1)); err != nil {
+		return err
+	}
+	if err := s.hit(ctx); err != nil {
+		return err
+	}
+	s.step("their records are lost")
+	return s.clear()
+}
+
+func partialBatch(ctx context.Context, s *Site) error {
+	// Records that come together make a batch.
+	stall := fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: fault.Stall}
+	if err := s.arm(stall, fault.Fault{Service: "sqs", Operation: "SendMessageBatch", Mode: fault.Part, Count: 2}); err != nil {
+		return err
+	}
+	if err := s.send(ctx, 8); err != nil {
+		return err
+	}
+	s.Stack.Faults().Clear("dynamodbstreams")
+	return errors.Join(s.hit(ctx), s.clear())
+}
+
+func purgedQueue(ctx context.Context, s *Site) error {
+	if err := s.arm(fault.Fault{Service: "sqs", Operation: "ReceiveMessage", Mode: fault.Stall}); err != nil {
+		return err
+	}
+	if err := s.send(ctx, 3); err != nil {
+		return err
+	}
+	for _, e := range s.sent {
+		err := s.await(ctx, "its wake is published", func() (bool, error) {
+			promise, _, err := s.store.Outbox(ctx, promiseOf(e))
+			return !promise.PublishedAt.IsZero(), err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := s.queue.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &s.url}); err != nil {
+		return err
+	}
+	s.step("their wakes are published, and purged")
+	return errors.Join(s.clear(), s.hurry(ctx))
+}
+
+func bodyExpiring(ctx context.Context, s *Site) error {
+	if err := unpublished(ctx, s, 1); err != nil {
+		return err
+	}
+	expires := s.Now().Add(24 * time.Hour)
+	update := "SET bx = :at"
+	_, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.store.Tables.Inbox, UpdateExpression: &update,
+		Key:                       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: string(s.sent[0].inboxID())}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.UnixMilli(), 10)}},
+	})
+	if err != nil {
+		return err
+	}
+	s.step("its row is told that the body lives one day more, in place of a wait of 28 days")
+	return s.hurry(ctx)
+}
+
+// deaths are the faults of whole processes.
+func deaths() []Fault {
+	return []Fault{
+		{
+			Name: "relay-killed", Shows: "D5, W2", want: applied(2),
+			Says: "The relay is killed between publishing and marking: wakes come twice, and the second finds nothing to do.",
+			show: killedAt("RelayFunction", 2, fault.Fault{Service: "dynamodb", Operation: "UpdateItem", Table: "OutboxTable", Mode: fault.Stall, Count: 1}),
+		},
+		{
+			Name: "worker-killed", Shows: "W2, W4, R1", want: applied(1), Slow: true,
+			Says: "A worker is killed before it commits: when its lease is over, another one takes the event.",
+			show: killedAt("ProcessorFunction", 1, completing(fault.Stall, 1)),
+		},
+		{
+			Name: "worker-frozen", Shows: "W1, W2", want: applied(1), Slow: true,
+			Says: "A worker is frozen until its lease was taken over and its event applied; it goes on, and writes nothing.",
+			show: workerFrozen,
+		},
+	}
+}
+
+// killedAt kills a function's processes while a call of theirs is held.
+func killedAt(function string, events int, at fault.Fault) func(context.Context, *Site) error {
+	return func(ctx context.Context, s *Site) error {
+		if err := s.arm(at); err != nil {
+			return err
+		}
+		if err := s.send(ctx, events); err != nil {
+			return err
+		}
+		if err := s.held(ctx, 1); err != nil {
+			return err
+		}
+		if err := s.kill(function); err != nil {
+			return err
+		}
+		// The call whose client has gone is not carried out.
+		return errors.Join(s.letGo(ctx), s.clear())
+	}
+}
+
+func workerFrozen(ctx context.Context, s *Site) error {
+	read := fault.Fault{Service: "dynamodb", Operation: "GetItem", Table: "BusinessTable", Mode: fault.Stall, Count: 1}
+	if err := s.arm(read); err != nil {
+		return err
+	}
+	if err := s.send(ctx, 1); err != nil {
+		return err
+	}
+	if err := s.held(ctx, 1); err != nil {
+		return err
+	}
+	f, _ := s.Stack.Function("ProcessorFunction")
+	var frozen []int
+	for _, p := range f.Processes() {
+		if p.Busy {
+			frozen = append(frozen, p.PID)
+		}
+	}
+	for _, pid := range frozen {
+		if err := freeze(pid); err != nil {
+			return err
+		}
+		defer func() { _ = thaw(pid) }() // it may have ended
+	}
+	s.step("processes %v are frozen", frozen)
+	if err := s.clear(); err != nil {
+		return err
+	}
+	if err := s.stands(ctx, s.sent[0], webhook.Processed); err != nil {
+		return err
+	}
+	s.step("another worker has applied the event; the first goes on")
+	return nil
+}
+
+// operators are the faults in which an operator has a part.
+func operators() []Fault {
+	const why = "a fault is shown"
+	return []Fault{
+		{
+			Name: "late-after-hold", Shows: "R3, W2", want: applied(1),
+			Says: "An operator holds an event while its worker commits; the worker writes nothing, and the released event is applied once.",
+			show: func(ctx context.Context, s *Site) error {
+				id, err := committing(ctx, s)
+				if err != nil {
+					return err
+				}
+				if _, err := s.Operator.Hold(ctx, id, why); err != nil {
+					return err
+				}
+				s.step("the event is held; its worker's commit goes on")
+				if err := errors.Join(s.clear(), s.idle(ctx)); err != nil {
+					return err
+				}
+				if err := s.stands(ctx, s.sent[0], webhook.Held); err != nil {
+					return err
+				}
+				s.step("it is still held, and is released")
+				_, err = s.Operator.Release(ctx, id, why)
+				return err
+			},
+		},
+		{
+			Name: "late-after-replay", Shows: "R3, W2", want: applied(1),
+			Says: "An operator fails and replays an event while its worker commits; another worker applies it, and the first writes nothing.",
+			show: func(ctx context.Context, s *Site) error {
+				id, err := committing(ctx, s)
+				if err != nil {
+					return err
+				}
+				if _, err := s.Operator.Fail(ctx, id, why); err != nil {
+					return err
+				}
+				if _, err := s.Operator.Replay(ctx, id, why); err != nil {
+					return err
+				}
+				s.step("the event is failed and replayed; its first worker's commit goes on")
+				if err := s.stands(ctx, s.sent[0], webhook.Processed); err != nil {
+					return err
+				}
+				return errors.Join(s.clear(), s.idle(ctx))
+			},
+		},
+		{
+			Name: "replay-applied", Shows: "R3", want: applied(1),
+			Says: "An operator replays an event that was applied, and is refused.",
+			show: func(ctx context.Context, s *Site) error {
+				if err := s.send(ctx, 1); err != nil {
+					return err
+				}
+				if err := s.stands(ctx, s.sent[0], webhook.Processed); err != nil {
+					return err
+				}
+				_, err := s.Operator.Replay(ctx, s.sent[0].inboxID(), why)
+				if err == nil {
+					return errors.New("an applied event was replayed")
+				}
+				s.step("refused: %v", err)
+				return nil
+			},
+		},
+		{
+			Name: "replay-twice", Shows: "R3", want: applied(1),
+			Says: "Two operators replay one event at once: one of them does, and it is applied once.",
+			show: replayTwice,
+		},
+		{
+			Name: "old-scan", Shows: "R1, R3", want: applied(1),
+			Says: "The reconciler has scanned an event's promise, and the event is failed and replayed before it acts: it touches nothing of the new life.",
+			show: func(ctx context.Context, s *Site) error {
+				if err := unpublished(ctx, s, 1); err != nil {
+					return err
+				}
+				id := s.sent[0].inboxID()
+				for _, read := range []string{"GetItem", "BatchGetItem"} { // whichever the reconciler reads subjects with
+					if err := s.arm(fault.Fault{Service: "dynamodb", Operation: read, Table: "InboxTable", Mode: fault.Stall, Count: 1}); err != nil {
+						return err
+					}
+				}
+				if err := s.hurry(ctx); err != nil {
+					return err
+				}
+				if err := s.held(ctx, 1); err != nil {
+					return err
+				}
+				s.step("the reconciler has read the promise, and waits")
+				if _, err := s.Operator.Fail(ctx, id, why); err != nil {
+					return err
+				}
+				if _, err := s.Operator.Replay(ctx, id, why); err != nil {
+					return err
+				}
+				s.Stack.Faults().Clear("")
+				return nil
+			},
+		},
+	}
+}
+
+// committing sends an event and returns while its worker's commit is held.
+func committing(ctx context.Context, s *Site) (webhook.InboxID, error) {
+	if err := s.arm(completing(fault.Stall, 1)); err != nil {
+		return "", err
+	}
+	if err := s.send(ctx, 1); err != nil {
+		return "", err
+	}
+	return s.sent[0].inboxID(), s.held(ctx, 1)
+}
+
+// idle waits until no worker works.
+func (s *Site) idle(ctx context.Context) error {
+	f, _ := s.Stack.Function("ProcessorFunction")
+	return s.await(ctx, "all workers have finished", func() (bool, error) {
+		for _, p := range f.Processes() {
+			if p.Busy {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+func replayTwice(ctx context.Context, s *Site) error {
+	if err := unpublished(ctx, s, 1); err != nil {
+		return err
+	}
+	id := s.sent[0].inboxID()
+	if _, err := s.Operator.Fail(ctx, id, "a fault is shown"); err != nil {
+		return err
+	}
+	// Both commits are held until both operators have read the row.
+	if err := s.arm(fault.Fault{Service: "dynamodb", Operation: "TransactWriteItems", Table: "RegistryTable", Mode: fault.Stall, Count: 2}); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	results := make([]error, 2)
+	for i := range results {
+		running.Go(func() { _, results[i] = s.Operator.Replay(ctx, id, fmt.Sprintf("operator %d", i+1)) })
+	}
+	err := errors.Join(s.held(ctx, 2), s.clear())
+	running.Wait()
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		s.step("operator %d: %s", i+1, done(r))
+	}
+	if (results[0] == nil) == (results[1] == nil) {
+		return errors.New("it is not one of two operators who replayed the event")
+	}
+	return nil
+}
+
+func done(err error) string {
+	if err != nil {
+		return "refused: " + err.Error()
+	}
+	return "done"
+}
