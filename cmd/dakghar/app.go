@@ -21,6 +21,7 @@ type app struct {
 	getenv   func(string) string
 	now      func() time.Time
 	connect  func(ctx context.Context, t target, getenv func(string) string) (*operator.Operator, error)
+	compare  func(ctx context.Context, t target, getenv func(string) string) (*comparison, error)
 	dev      func(ctx context.Context, a *app, f devFlags) error
 
 	json   bool
@@ -74,7 +75,7 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	},
-		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.ledgerCommand(), a.auditCommand(),
+		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(),
 	)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"dakghar/internal/operator"
 	"dakghar/internal/webhook"
 )
 
@@ -19,19 +19,30 @@ func (a *app) auditCommand() *cobra.Command {
 
 func (a *app) auditList() *cobra.Command {
 	var (
-		since time.Duration
-		limit int
+		q            operator.Acts
+		since, until string
 	)
 	c := a.command(&cobra.Command{
-		Use:     "list",
-		Short:   "List the recorded acts, newest first",
-		Example: `  dakghar audit list --stack prod --since 720h --json`,
+		Use:   "list",
+		Short: "List the recorded acts, newest first",
+		Long: `List what operators did: every act by who, when, why and to what. Who is the caller's
+AWS identity; on the local stack it is "local".`,
+		Example: `  dakghar audit list --stack prod --since 720h --json
+  dakghar audit list --stack prod --subject in_abcd2345 --since 9600h
+  dakghar audit list --stack prod --subject "endpoint live" --since 2026-03-01 --until 2026-03-02
+  dakghar audit list --stack prod --who user/ada`,
 	}, func(ctx context.Context, _ []string) error {
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
 		}
-		acts, err := op.Acts(ctx, since, limit)
+		if q.Since, err = moment("since", since, a.now()); err != nil {
+			return err
+		}
+		if q.Until, err = moment("until", until, a.now()); err != nil {
+			return err
+		}
+		acts, err := op.Acts(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -53,8 +64,12 @@ func (a *app) auditList() *cobra.Command {
 		}
 		return a.table("AT WHO ACT SUBJECT WHY", rows)
 	})
-	c.Flags().DurationVar(&since, "since", 24*time.Hour, "how far back")
-	c.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	f := c.Flags()
+	f.StringVar(&q.Subject, "subject", "", `what it was done to: an inbox id, an endpoint's or a job's, or the record's own words ("endpoint live")`)
+	f.StringVar(&q.Who, "who", "", "only acts of this person: the AWS identity, or a part of it")
+	f.StringVar(&since, "since", "24h", "since when: how long ago (1h), a day (2026-03-01) or a time")
+	f.StringVar(&until, "until", "", "and until (default: now)")
+	f.IntVar(&q.Limit, "limit", 100, "how many at most")
 	return c
 }
 
@@ -66,8 +81,9 @@ type actView struct {
 	Act     string `json:"act"`
 	Subject string `json:"subject"`
 	Why     word   `json:"why"`
+	Job     word   `json:"job_id"` // null for an act by itself
 }
 
 func actJSON(act webhook.Act) actView {
-	return actView{act.ID, stamp(act.At), act.Who, act.Name, act.Subject, word(act.Why)}
+	return actView{act.ID, stamp(act.At), act.Who, act.Name, act.Subject, word(act.Why), word(act.Job)}
 }

@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"dakghar/internal/devstack"
+	"dakghar/internal/devstack/fault/live"
+	"dakghar/internal/operator"
 )
 
-type devFlags struct{ http, aws, template, build, dynamodb string }
+type devFlags struct{ http, aws, template, build, dynamodb, fault string }
 
 func (a *app) devCommand() *cobra.Command {
 	var f devFlags
@@ -20,16 +22,34 @@ AWS services, with the function binaries of "make build" behind a real Lambda
 Runtime API. It prints ready and the front door's address, then the functions'
 logs, and ends with Ctrl-C. Nothing is kept.
 
-The services listen on the loopback interface only and check no credentials.`,
+The services listen on the loopback interface only and check no credentials.
+
+With --fault it shows a fault first: it arms it, sends a few events of its own
+through an endpoint of its own, clears it, waits until everything rests, and says
+what became of each event. Then the stack runs on, and the commands work on it.`,
 		Example: `  make build && dakghar dev
-  dakghar dev --dynamodb http://127.0.0.1:8000`,
-	}, func(ctx context.Context, _ []string) error { return a.dev(ctx, a, f) })
+  dakghar dev --dynamodb http://127.0.0.1:8000
+  dakghar dev --fault list
+  dakghar dev --fault lost-stream`,
+	}, func(ctx context.Context, _ []string) error {
+		switch _, known := live.Lookup(f.fault); {
+		case f.fault == listFaults:
+			return a.listFaults()
+		case f.fault != "" && !known:
+			return &operator.Refusal{
+				Code: "usage", Usage: true, Problem: "there is no fault " + f.fault,
+				Next: []operator.Step{{Text: "see which there are: dakghar dev --fault list"}},
+			}
+		}
+		return a.dev(ctx, a, f)
+	})
 	flags := c.Flags()
 	flags.StringVar(&f.http, "http", "127.0.0.1:8080", "address of the front door")
 	flags.StringVar(&f.aws, "aws", "127.0.0.1:8081", "address of the AWS services")
 	flags.StringVar(&f.template, "template", "template.yaml", "the template that declares the stack")
 	flags.StringVar(&f.build, "build", "build", "directory of the built functions: <LogicalId>/bootstrap")
 	flags.StringVar(&f.dynamodb, "dynamodb", "", "use another DynamoDB, such as DynamoDB Local, at this address (default $DYNAMODB, else the embedded one)")
+	flags.StringVar(&f.fault, "fault", "", `show a fault first; "list" names them`)
 	return c
 }
 
@@ -37,7 +57,11 @@ func runDev(ctx context.Context, a *app, f devFlags) error {
 	if f.dynamodb == "" {
 		f.dynamodb = a.getenv("DYNAMODB")
 	}
-	return devstack.Run(ctx, devstack.Options{
+	o := devstack.Options{
 		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, Log: a.out,
-	})
+	}
+	if f.fault != "" {
+		return a.showFault(ctx, f.fault, o)
+	}
+	return devstack.Run(ctx, o)
 }

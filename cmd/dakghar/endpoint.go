@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -16,17 +17,18 @@ func (a *app) endpointCommand() *cobra.Command {
 		Use:     "endpoint",
 		Short:   "Make and show the addresses that providers send to",
 		Example: `  dakghar endpoint list --local`,
-	}, a.endpointCreate(), a.endpointList(), a.endpointShow()))
+	}, a.endpointCreate(), a.endpointUpdate(), a.endpointPause(), a.endpointResume(), a.endpointList(), a.endpointShow()))
 }
 
 func (a *app) endpointCreate() *cobra.Command {
 	var (
 		n                      operator.NewEndpoint
+		s                      settingsFlags
 		providerName, id, file string
 		tenant, scope, why     string
-		types                  []string
 	)
-	c := a.command(&cobra.Command{
+	var c *cobra.Command
+	c = a.command(&cobra.Command{
 		Use:   "create",
 		Short: "Make an endpoint: its secret and its registry row",
 		Long: `Make the address of one provider's webhook. The provider's signing secret is read
@@ -44,11 +46,17 @@ changes nothing. An id is never used again.`,
 		if n.Secret, err = a.readSecret(file); err != nil {
 			return err
 		}
+		if file == "-" && s.apiSecretFile == "-" {
+			return &operator.Refusal{Code: "usage", Usage: true, Problem: "--secret-file and --api-secret-file cannot both be standard input"}
+		}
+		to, err := a.settings(c, &s)
+		if err != nil {
+			return err
+		}
+		n.Types, n.KeepUnknown, n.Overlap, n.Rate, n.Burst, n.BackfillEvery = to.Types, s.keepUnknown, s.overlap, s.rate, s.burst, s.backfill
+		n.Policies, n.Credential, n.Account = to.Policies, to.Credential, to.Account
 		n.Provider, n.ID = webhook.Provider(providerName), webhook.EndpointID(id)
 		n.Tenant, n.Scope, n.Why = webhook.Tenant(tenant), webhook.Scope(scope), why
-		for _, t := range types {
-			n.Types = append(n.Types, webhook.EventType(t))
-		}
 		created, err := op.Create(ctx, n)
 		if err != nil {
 			return err
@@ -60,9 +68,7 @@ changes nothing. An id is never used again.`,
 	f.StringVar(&id, "id", "", "the endpoint's id: 1 to 40 lower-case letters, digits and inner hyphens")
 	f.StringVar(&file, "secret-file", "", "file with the provider's signing secret, - for standard input")
 	f.StringVar(&tenant, "tenant", "", `who owns it (default "default")`)
-	f.StringSliceVar(&types, "type", nil, "accept only this event type; repeat it for several (default: all that the adapter knows)")
-	f.BoolVar(&n.KeepUnknown, "keep-unknown", false, "keep events of other types as ignored rows, in place of refusing them with 422")
-	f.DurationVar(&n.Overlap, "overlap", 0, "how long a previous key stays trusted after the first match of a newer one (default: the provider's)")
+	s.add(c)
 	f.StringVar(&scope, "scope", "", "boundary of event ids, to share with another endpoint of the same provider (default: the id)")
 	f.StringVar(&why, "reason", "", "why, for the record")
 	return required(c, "provider", "id", "secret-file")
@@ -111,12 +117,16 @@ func (a *app) endpointList() *cobra.Command {
 				}
 				continue
 			}
-			rows = append(rows, []string{string(e.ID), string(e.Provider), string(e.Tenant), when(e.CreatedAt), op.URL(e.Provider, e.ID)})
+			is := "active"
+			if !e.PausedAt.IsZero() {
+				is = "paused"
+			}
+			rows = append(rows, []string{string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), op.URL(e.Provider, e.ID)})
 		}
 		if a.json {
 			return nil
 		}
-		return a.table("ENDPOINT PROVIDER TENANT CREATED URL", rows)
+		return a.table("ENDPOINT PROVIDER TENANT STATE CREATED URL", rows)
 	})
 }
 
@@ -141,11 +151,11 @@ func (a *app) endpointShow() *cobra.Command {
 			}
 			return a.printJSON(v)
 		}
-		if err := a.table("", [][]string{
+		if err := a.table("", append([][]string{
 			{"endpoint", string(e.ID)}, {"url", v.URL}, {"provider", string(e.Provider)}, {"tenant", string(e.Tenant)},
 			{"scope", string(e.Scope)}, {"types", strings.Join(v.Types, ", ")}, {"keep unknown", yes(e.KeepUnknown)},
 			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)},
-		}); err != nil {
+		}, settingsRows(e)...)); err != nil {
 			return err
 		}
 		a.printf("\n")
@@ -162,20 +172,28 @@ func yes(b bool) string {
 
 // endpointView is an endpoint in JSON.
 type endpointView struct {
-	EndpointID  string    `json:"endpoint_id"`
-	Provider    string    `json:"provider"`
-	Tenant      string    `json:"tenant"`
-	Scope       string    `json:"scope"`
-	URL         string    `json:"url"`
-	Types       []string  `json:"types"`
-	KeepUnknown bool      `json:"keep_unknown"`
-	OverlapS    float64   `json:"overlap_seconds"`
-	SecretName  string    `json:"secret_name"`
-	KeyVersion  word      `json:"key_version"` // the newest
-	CreatedAt   stamp     `json:"created_at"`
-	Revision    int64     `json:"revision"`
-	Existed     *bool     `json:"existed,omitempty"`
-	Keys        []keyView `json:"keys,omitempty"`
+	EndpointID  string   `json:"endpoint_id"`
+	Provider    string   `json:"provider"`
+	Tenant      string   `json:"tenant"`
+	Scope       string   `json:"scope"`
+	URL         string   `json:"url"`
+	Types       []string `json:"types"`
+	KeepUnknown bool     `json:"keep_unknown"`
+	OverlapS    float64  `json:"overlap_seconds"`
+	SecretName  string   `json:"secret_name"`
+	KeyVersion  word     `json:"key_version"` // the newest
+	CreatedAt   stamp    `json:"created_at"`
+	Revision    int64    `json:"revision"`
+
+	PausedAt  stamp                           `json:"paused_at"`
+	Rate      int                             `json:"rate"` // 0 is no limit
+	Burst     int                             `json:"burst"`
+	Policies  map[webhook.Kind]webhook.Policy `json:"policies"`
+	API       *apiView                        `json:"api"`
+	BackfillS float64                         `json:"backfill_every_seconds"` // 0 is never
+
+	Existed *bool     `json:"existed,omitempty"`
+	Keys    []keyView `json:"keys,omitempty"`
 }
 
 func endpointJSON(e webhook.Endpoint, url string) endpointView {
@@ -183,7 +201,10 @@ func endpointJSON(e webhook.Endpoint, url string) endpointView {
 		EndpointID: string(e.ID), Provider: string(e.Provider), Tenant: string(e.Tenant), Scope: string(e.Scope), URL: url,
 		Types: []string{}, KeepUnknown: e.KeepUnknown, OverlapS: e.Overlap.Seconds(), SecretName: e.Secret,
 		CreatedAt: stamp(e.CreatedAt), Revision: e.Revision,
+		PausedAt: stamp(e.PausedAt), Rate: e.Rate, Burst: e.Burst, Policies: map[webhook.Kind]webhook.Policy{}, API: apiJSON(e.API),
+		BackfillS: e.BackfillEvery.Seconds(),
 	}
+	maps.Copy(v.Policies, e.Policies)
 	for _, t := range e.Types {
 		v.Types = append(v.Types, string(t))
 	}

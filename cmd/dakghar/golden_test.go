@@ -49,6 +49,22 @@ func TestEndpointCommands(t *testing.T) {
 	s.run("", "endpoint", "list", "--local", "--json")
 	s.run("", "endpoint", "show", "live", "--local")
 	s.run("", "endpoint", "show", "live", "--local", "--json")
+	s.run("", "endpoint", "update", "demo", "--local", "--rate", "50", "--burst", "200", "--reason", "campaign")
+	s.run("", "endpoint", "update", "demo", "--local", "--rate", "50", "--json")
+	s.run("rk_test_7Hq2Zx9Lw4Vb1Nc8Mk5Jd3Gf6\n", "endpoint", "update", "demo", "--local", "--api-secret-file", "-", "--api-account", "account=acct_1", "--backfill-every", "1h",
+		"--policy", "payment.succeeded=fetch")
+	s.run("", "endpoint", "update", "demo", "--local", "--policy", "payment.succeeded=version", "--burst", "-1", "--api-account", "shop=x")
+	s.run("", "endpoint", "update", "demo", "--local", "--policy", "payment.succeeded")
+	s.run("", "endpoint", "update", "nobody", "--local", "--rate", "5")
+	s.run("", "endpoint", "pause", "demo", "--local", "--reason", "migration")
+	s.run("", "endpoint", "pause", "demo", "--local", "--json")
+	s.run("", "endpoint", "list", "--local")
+	s.run("", "endpoint", "show", "demo", "--local")
+	s.run("", "endpoint", "show", "demo", "--local", "--json")
+	s.run("", "endpoint", "resume", "demo", "--local", "--plan")
+	s.run("no\n", "endpoint", "resume", "demo", "--local")
+	s.run("yes\n", "endpoint", "resume", "demo", "--local", "--reason", "done")
+	s.run("", "endpoint", "resume", "demo", "--local", "--yes", "--json")
 	s.run("", "endpoint", "show", "nobody", "--stack", "prod")
 	s.run("", "endpoint", "show", "nobody", "--local", "--json")
 	s.wantGolden("endpoint")
@@ -63,11 +79,23 @@ func TestSecretCommands(t *testing.T) {
 	s.run(second, on("secret", "rotate", "--secret-file", "-", "--json")...)
 	s.run("", on("secret", "list")...)
 	s.run("", on("secret", "list", "--json")...)
+	s.run("", on("secret", "finish")...)
+	e, _ := s.world.Endpoints["demo"].WithFirstMatch(s.world.Endpoints["demo"].Keys[0].Version, s.world.Clock)
+	s.world.Endpoints["demo"] = e
+	s.run("no\n", on("secret", "finish")...)
+	s.run("yes\n", on("secret", "finish", "--reason", "rotation done")...)
+	s.run("", on("secret", "finish", "--json")...)
 	s.run("no\n", on("secret", "retire", "--version", "k1")...)
 	s.run("", on("secret", "retire", "--version", "k")...)
 	s.run("yes\n", on("secret", "retire", "--version", "k1", "--reason", "leaked")...)
 	s.run("", on("secret", "retire", "--version", "k1", "--yes")...)
+	s.run("", on("secret", "finish", "--yes")...)
+	s.run("", on("secret", "retire", "--version", "k2", "--yes")...)
 	s.run("", on("secret", "retire", "--version", "k2", "--yes", "--json")...)
+	s.run("no\n", on("secret", "retire", "--version", "k2", "--now")...)
+	s.run("", on("secret", "retire", "--version", "k2", "--now", "--yes", "--reason", "leaked")...)
+	s.run("", on("secret", "retire", "--version", "k2", "--now", "--yes", "--json")...)
+	s.run("", on("secret", "finish", "--yes")...)
 	s.run(first, on("secret", "rotate", "--secret-file", "-")...)
 	s.run(first, on("secret", "put", "--secret-file", "-")...)
 	s.run(first+"x", on("secret", "put", "--secret-file", "-")...)
@@ -152,13 +180,91 @@ func TestInboxCommands(t *testing.T) {
 	s.run("", "inbox", "show", string(id), "--local", "--body", "--json")
 	s.run("", "inbox", "show", "in_failed", "--local", "--body")
 
+	s.run("", "inbox", "list", "--local", "--kind", "charge.failed", "--cause", "schema", "--until", "1m")
+	s.run("", "inbox", "list", "--local", "--endpoint", "demo", "--matched-secret-version", "k1", "--since", "2026-03-01", "--json")
+	s.run("", "inbox", "replay", string(id), "--local")
+	s.run("", "inbox", "replay", string(id), "--local", "--reprocess", "search-index")
+
 	raw := s.quietly("", "inbox", "show", string(id), "--local", "--body", "--reason", "ticket 7\x1b[2J")
 	if want := string(s.world.Bodies[s.world.Rows[id].BodyID]); raw.out != want || raw.err != "" {
 		t.Errorf("--body wrote %q and %q, want the raw bytes and nothing", raw.out, raw.err)
 	}
 	s.run("", "audit", "list", "--local")
 	s.run("", "audit", "list", "--local", "--json", "--limit", "1")
+	s.run("", "audit", "list", "--local", "--subject", string(id), "--who", "ada")
+	s.run("", "audit", "list", "--local", "--subject", "endpoint demo", "--since", "48h", "--until", "2026-03-02")
+	s.run("", "audit", "list", "--local", "--who", "bob")
 	s.wantGolden("inbox")
+}
+
+// waiting adds failed events of the demo endpoint.
+func waiting(s *shell, n int) {
+	for i := range n {
+		id := webhook.InboxID(fmt.Sprintf("in_%03d", i))
+		s.world.Rows[id] = webhook.Inbox{
+			ID: id, Provider: "stripe", Endpoint: "demo", EventID: webhook.EventID(fmt.Sprintf("evt_%d", i)), EventType: "charge.failed", ObjectID: "ch_1",
+			Status: webhook.Failed, LastError: "partner_503", AttemptCount: 8, Fence: 17,
+			ReceivedAt: s.world.Clock.Add(-time.Hour), ProcessedAt: s.world.Clock.Add(-time.Duration(i) * time.Second),
+			BodyExpiresAt: s.world.Clock.Add(29 * 24 * time.Hour), ExpiresAt: s.world.Clock.Add(400 * 24 * time.Hour),
+		}
+	}
+}
+
+// Proves R3: an act on many events shows its plan, asks, and is a job.
+func TestBulkCommands(t *testing.T) {
+	s := created(t)
+	waiting(s, 120)
+	replay := func(words ...string) []string {
+		return append([]string{"inbox", "replay", "--all", "--local", "--endpoint", "demo"}, words...)
+	}
+	s.run("", replay("--plan")...)
+	s.run("", replay("--plan", "--cause", "partner_503", "--rate", "10", "--json")...)
+	s.run("", replay("--reason", "ticket 7", "--status", "held")...)
+	s.run("", replay("--kind", "order.paid", "--reason", "ticket 7")...)
+	s.run("no\n", replay("--reason", "ticket 7")...)
+	s.run("yes\n", replay("--reason", "ticket 7")...)
+	s.run("", replay("--reason", "ticket 7", "--yes")...)
+	s.run("", "inbox", "hold", "--all", "--local", "--kind", "charge.failed", "--reason", "ticket 8", "--yes", "--rate", "1000", "--json")
+	s.run("", "inbox", "show", "in_003", "--local")
+	s.run("", "inbox", "show", "in_003", "--local", "--json")
+	s.run("", "job", "list", "--local")
+	s.run("", "job", "list", "--local", "--limit", "1", "--json")
+	for id, j := range s.world.Jobs {
+		if j.Act == "inbox hold" {
+			j.State = webhook.JobStopped // as a crash of its command leaves it, but for a few events
+			s.world.Jobs[id] = j
+			s.run("", "job", "show", id, "--local")
+			s.run("", "job", "resume", id, "--local", "--json")
+			s.run("", "job", "cancel", id, "--local")
+			j.State, j.Revision = webhook.JobRunning, s.world.Jobs[id].Revision
+			s.world.Jobs[id] = j
+			s.run("", "job", "cancel", id, "--local", "--reason", "enough", "--json")
+		}
+	}
+	s.run("", "job", "show", "job-nothing", "--local")
+	s.run("", "audit", "list", "--local", "--limit", "1")
+	s.run("", "audit", "list", "--local", "--subject", "in_003", "--json")
+	s.wantGolden("bulk")
+}
+
+func TestAnInterruptedJobSaysHowItGoesOn(t *testing.T) {
+	s := created(t)
+	waiting(s, 400)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.ctx = ctx
+	reopened := 0
+	s.world.Lose = func(call string) error {
+		if call == "Reopen" {
+			if reopened++; reopened == 230 {
+				cancel()
+			}
+		}
+		return nil
+	}
+	r := s.quietly("", "inbox", "replay", "--all", "--local", "--since", "2h", "--reason", "ticket 7", "--yes")
+	if r.code != exitFailed || !strings.Contains(r.err, "interrupted after 23") || !strings.Contains(r.err, "job resume job-") || !strings.Contains(r.err, "of 400 events after ") {
+		t.Errorf("exit %d, error %q", r.code, r.err)
+	}
 }
 
 func TestLedgerCommand(t *testing.T) {
@@ -198,11 +304,30 @@ func TestUsageErrors(t *testing.T) {
 		"endpoint show BAD --local",
 		"secret retire --local --endpoint demo",
 		"secret list --local",
-		"inbox list --local",
 		"inbox list --local --endpoint demo --status lost",
 		"inbox list --local --endpoint demo --since -1h",
 		"inbox list --local --endpoint demo --limit 0",
+		"inbox list --local --endpoint demo --since yesterday",
+		"inbox list --local --until -1h",
+		"inbox list --local --matched-secret-version k1",
 		"inbox show --local",
+		"inbox replay --local",
+		"inbox replay in_1 --all --local",
+		"inbox replay in_1 --local --status FAILED",
+		"inbox hold in_1 --local --yes",
+		"inbox hold --all --local --endpoint demo",
+		"inbox hold --all --local --endpoint demo --reason x --rate 0",
+		"inbox hold --all --local --endpoint demo --reason x --reprocess h",
+		"inbox fail --all --local --endpoint demo --reason x --status PROCESSED",
+		"job show --local",
+		"job list --local --limit 0",
+		"audit list --local --since tomorrow",
+		"endpoint update --local",
+		"endpoint update demo --local --rate many",
+		"endpoint update demo --local --api-account x",
+		"endpoint resume demo --local --rate 0 --yes",
+		"endpoint create --local --provider stripe --id x --secret-file - --api-secret-file -",
+		"secret finish --local",
 		"ledger show --local --endpoint demo",
 		"send --local --type x",
 		"send --local --endpoint demo --provider github --type x",

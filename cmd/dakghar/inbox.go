@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,27 +19,31 @@ func (a *app) inboxCommand() *cobra.Command {
 
 func (a *app) inboxList() *cobra.Command {
 	var (
-		q                operator.Events
-		endpoint, status string
+		filter filterFlags
+		limit  int
 	)
 	c := a.command(&cobra.Command{
 		Use:   "list",
 		Short: "List accepted events, newest first",
-		Long: `List an endpoint's accepted events, the last received first. With --status FAILED
-alone, list the failed events of all endpoints, the last failed first.
+		Long: `List accepted events, of one endpoint or of all, the last received first. With
+--status FAILED alone, list the failed events, the last failed first.
 
 The list comes from an index that is eventually consistent: an event of the last
 second may be missing. What is shown of each is its row as it stands.`,
 		Example: `  dakghar inbox list --local --endpoint demo
   dakghar inbox list --local --endpoint demo --status RETRY --since 1h --json
-  dakghar inbox list --stack prod --status FAILED --since 168h`,
+  dakghar inbox list --stack prod --status FAILED --since 168h --cause partner_503
+  dakghar inbox list --stack prod --kind payment.succeeded --since 2026-03-01 --until 2026-03-02`,
 	}, func(ctx context.Context, _ []string) error {
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
 		}
-		q.Endpoint, q.Status = webhook.EndpointID(endpoint), upper(status)
-		events, err := op.Events(ctx, q)
+		f, err := filter.filter(a.now())
+		if err != nil {
+			return err
+		}
+		events, err := op.Events(ctx, operator.Events{Filter: f, Limit: limit})
 		if err != nil {
 			return err
 		}
@@ -55,22 +58,21 @@ second may be missing. What is shown of each is its row as it stands.`,
 				}
 				continue
 			}
-			rows = append(rows, []string{
-				when(row.ReceivedAt), string(row.Endpoint), string(row.Status), string(row.Outcome),
-				string(row.EventType), row.ObjectID, string(row.ID),
-			})
+			rows = append(rows, append([]string{when(row.ReceivedAt)}, eventColumns(row)...))
 		}
 		if a.json {
 			return nil
 		}
 		return a.table("RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID", rows)
 	})
-	f := c.Flags()
-	f.StringVar(&endpoint, "endpoint", "", "whose events; may be left out with --status FAILED")
-	f.StringVar(&status, "status", "", "only events in this state: RECEIVED, PROCESSING, PROCESSED, RETRY, FAILED, HELD")
-	f.DurationVar(&q.Since, "since", 24*time.Hour, "how far back")
-	f.IntVar(&q.Limit, "limit", 50, "how many at most")
+	filter.add(c, "24h")
+	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	return c
+}
+
+// eventColumns are an event's columns behind its time.
+func eventColumns(row webhook.Inbox) []string {
+	return []string{string(row.Endpoint), string(row.Status), string(row.Outcome), string(row.EventType), row.ObjectID, string(row.ID)}
 }
 
 func (a *app) inboxShow() *cobra.Command {
@@ -80,10 +82,12 @@ func (a *app) inboxShow() *cobra.Command {
 	)
 	c := a.command(&cobra.Command{
 		Use:   "show INBOX_ID",
-		Short: "Show one event, or its raw bytes",
-		Long: `Show one accepted event's row, which never holds the payload. With --body, write
-the raw bytes as they were signed to standard output, and nothing else; who asked
-for them, and why, is recorded first (see audit list).`,
+		Short: "Show all that is kept about one event, or its raw bytes",
+		Long: `Show one accepted event: its row, which never holds the payload; its outbox row, the
+promise that somebody comes for it; its processed mark, the proof that it was
+applied; and what operators did to it. With --body, write the raw bytes as they
+were signed to standard output, and nothing else; who asked for them, and why, is
+recorded first.`,
 		Example: `  dakghar inbox show in_abcd2345 --local --json
   dakghar inbox show in_abcd2345 --stack prod --body --reason "ticket 1234" > body.json`,
 	}, func(ctx context.Context, args []string) error {
@@ -103,50 +107,71 @@ for them, and why, is recorded first (see audit list).`,
 			_, err = a.out.Write(bytes)
 			return err
 		}
-		row, err := op.Event(ctx, id)
+		story, err := op.Story(ctx, id)
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(eventJSON(row))
-		}
-		return a.table("", eventRows(row))
+		return a.showStory(story)
 	})
 	c.Flags().BoolVar(&raw, "body", false, "write the raw bytes (recorded)")
 	c.Flags().StringVar(&why, "reason", "", "why, for the record of --body")
 	return c
 }
 
-// eventAct is one thing that an operator does to one event.
+// eventAct is one thing that an operator does to events.
 type eventAct struct {
 	use, short, long string
 	do               func(*operator.Operator, context.Context, webhook.InboxID, string) (webhook.Inbox, error)
 }
 
 var (
-	replayAct = eventAct{"replay", "Work on a failed event again", `Let a FAILED event be worked on again, with all its attempts. It is refused
-where the event was applied, and where its body would not last another day.`, (*operator.Operator).Replay}
-	releaseAct = eventAct{"release", "Let a held event be worked on", `Let a HELD event be worked on: one that you held, or one that repeats a known
+	replayAct = eventAct{"replay", "Work on failed events again", `Let a FAILED event be worked on again, with all its attempts. It is refused
+where the event was applied, and where its body would not last another day.
+
+With --reprocess HANDLER, let a PROCESSED event be applied once more. That is refused
+unless the handler of its object declares, under this name, that a second run is
+harmless; the built-in ones do not, since they add to a ledger.`, (*operator.Operator).Replay}
+	releaseAct = eventAct{"release", "Let held events be worked on", `Let a HELD event be worked on: one that you held, or one that repeats a known
 event id with another body, or known bytes under a fresh id. Look at it first:
 it is applied as an event of its own.`, (*operator.Operator).Release}
-	holdAct = eventAct{"hold", "Take an open event out of the work", `Take an open event out of the work until you release it. A worker that has it
+	holdAct = eventAct{"hold", "Take open events out of the work", `Take an open event out of the work until you release it. A worker that has it
 loses its claim, and what it does is not written.`, (*operator.Operator).Hold}
-	failAct = eventAct{"fail", "End an open event as failed", `End an open or held event as FAILED. It can be replayed.`, (*operator.Operator).Fail}
+	failAct = eventAct{"fail", "End open events as failed", `End an open or held event as FAILED. It can be replayed.`, (*operator.Operator).Fail}
 )
 
 func (a *app) inboxAct(act eventAct) *cobra.Command {
-	var why string
+	var (
+		why, handler string
+		bulk         bulkFlags
+	)
 	c := a.command(&cobra.Command{
-		Use:     act.use + " INBOX_ID",
-		Short:   act.short,
-		Long:    act.long + "\n\nWho did it, and why, is recorded with it (see audit list).",
-		Example: "  dakghar inbox " + act.use + ` in_abcd2345 --local --reason "ticket 1234"`,
+		Use:   act.use + " INBOX_ID",
+		Short: act.short,
+		Long: act.long + `
+
+With --all, do it to every event that matches: the plan is shown first, with a
+sample and what it costs, and nothing is done before you say yes. Ctrl-C stops
+between two events; "dakghar job resume" goes on.
+
+Who did it, and why, is recorded with each event (see audit list).`,
+		Example: "  dakghar inbox " + act.use + ` in_abcd2345 --local --reason "ticket 1234"
+  dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --plan
+  dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --reason "ticket 1234"`,
 	}, func(ctx context.Context, args []string) error {
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
 		}
-		row, err := act.do(op, ctx, webhook.InboxID(args[0]), why)
+		if bulk.all {
+			return a.actOnAll(ctx, op, operator.Bulk{Act: "inbox " + act.use, Handler: handler, Why: why, Rate: bulk.rate, PlanOnly: bulk.planOnly}, bulk)
+		}
+		do := act.do
+		if handler != "" {
+			do = func(o *operator.Operator, ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
+				return o.Reprocess(ctx, id, handler, why)
+			}
+		}
+		row, err := do(op, ctx, webhook.InboxID(args[0]), why)
 		if err != nil {
 			return err
 		}
@@ -155,8 +180,32 @@ func (a *app) inboxAct(act eventAct) *cobra.Command {
 		}
 		return a.table("", eventRows(row))
 	})
-	c.Flags().StringVar(&why, "reason", "", "why, for the record")
+	c.Args = bulk.oneOrAll
+	c.Flags().StringVar(&why, "reason", "", "why, for the record; required with --all")
+	if act.use == "replay" {
+		c.Flags().StringVar(&handler, "reprocess", "", "run PROCESSED events again, whose handler declares itself safe under this name")
+	}
+	bulk.add(c)
 	return c
+}
+
+// actOnAll plans, asks, and runs the job.
+func (a *app) actOnAll(ctx context.Context, op *operator.Operator, b operator.Bulk, f bulkFlags) error {
+	var err error
+	if b.Filter, err = f.filter.filter(a.now()); err != nil {
+		return err
+	}
+	plan, err := op.PlanBulk(ctx, b)
+	if err != nil {
+		return err
+	}
+	f.planOnly = f.planOnly || plan.Matched == 0
+	if sure, err := a.confirmedPlan(plan, f); err != nil || !sure {
+		return err
+	}
+	return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
+		return op.Start(ctx, plan, tell)
+	})
 }
 
 // eventView is an inbox row in JSON. Every member is always there, null when the

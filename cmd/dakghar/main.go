@@ -23,6 +23,7 @@ func main() {
 		getenv:  os.Getenv,
 		now:     time.Now,
 		connect: connect,
+		compare: connectComparison,
 		dev:     runDev,
 	}
 	code := a.run(ctx, os.Args[1:])

@@ -154,3 +154,12 @@ func (a *app) printError(err error) {
 		a.notef("dakghar: %s\n", problem)
 	}
 }
+
+// joined writes words one after the other.
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}

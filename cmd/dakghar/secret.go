@@ -20,11 +20,11 @@ func (a *app) secretCommand() *cobra.Command {
 		Long: `A planned rotation: "secret rotate" adds the provider's new secret beside the old
 one, both verify; make the provider sign with the new one; see it match with
 "secret list"; the old one then ends by itself after the endpoint's overlap, or
-at once with "secret retire".
+sooner with "secret finish".
 
-A leaked secret: "secret retire" it now, then "secret put" a fresh one.`,
+A leaked secret: "secret retire --now" it, then "secret put" a fresh one.`,
 		Example: `  dakghar secret list --local --endpoint demo`,
-	}, a.secretPut(), a.secretRotate(), a.secretRetire(), a.secretList()))
+	}, a.secretPut(), a.secretRotate(), a.secretFinish(), a.secretRetire(), a.secretList()))
 }
 
 func (a *app) secretPut() *cobra.Command {
@@ -85,26 +85,98 @@ func (a *app) adding(c *cobra.Command, add addKey) *cobra.Command {
 	return required(c, "endpoint", "secret-file")
 }
 
-func (a *app) secretRetire() *cobra.Command {
+func (a *app) secretFinish() *cobra.Command {
 	var (
-		endpoint, version, why string
-		sure                   bool
+		endpoint, why string
+		sure          bool
 	)
 	c := a.command(&cobra.Command{
-		Use:   "retire",
-		Short: "End trust in a key, for good",
-		Long: `Take a key off the endpoint's list. Every process refuses it within 30 seconds,
-whether Secrets Manager answers or not, and it can never be trusted again. The
-command warns when it is the only key, or the one that events were last signed
-with, and asks before it acts.`,
-		Example: `  dakghar secret retire --local --endpoint demo --version k1
-  dakghar secret retire --stack prod --endpoint live --version k1 --reason "leaked in a log" --yes`,
+		Use:   "finish",
+		Short: "End a rotation: only the newest key is trusted from here on",
+		Long: `End the overlap of every key but the newest, before it ends by itself. It is refused
+until the newest key was seen to match. Every process refuses the ended keys within
+30 seconds; they stay listed, and "secret retire" forgets them.`,
+		Example: `  dakghar secret finish --local --endpoint demo --reason "rotation done"`,
 	}, func(ctx context.Context, _ []string) error {
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
 		}
-		plan, err := op.PlanRetire(ctx, webhook.EndpointID(endpoint), version)
+		plan, err := op.PlanFinish(ctx, webhook.EndpointID(endpoint))
+		if err != nil {
+			return err
+		}
+		for _, w := range plan.Warnings {
+			a.notef("Warning: %s.\n", w)
+		}
+		if !sure && !plan.Existed && !a.confirmed("End "+joined(plan.Ended)+" of endpoint "+endpoint+".") {
+			return &operator.Refusal{
+				Code: "not_confirmed", Problem: "nothing was ended: that was no yes",
+				Next: []operator.Step{{Text: "to end it without being asked:", Command: []string{"secret", "finish", "--endpoint", endpoint, "--yes"}}},
+			}
+		}
+		done, err := op.Finish(ctx, webhook.EndpointID(endpoint), why)
+		if err != nil {
+			return err
+		}
+		return a.showFinished(plan, done)
+	})
+	f := c.Flags()
+	f.StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	f.StringVar(&why, "reason", "", "why, for the record")
+	f.BoolVar(&sure, "yes", false, "do not ask")
+	return required(c, "endpoint")
+}
+
+func (a *app) showFinished(plan, done operator.Finished) error {
+	if a.json {
+		return a.printJSON(struct {
+			EndpointID string               `json:"endpoint_id"`
+			Version    string               `json:"version"`
+			Ended      []webhook.KeyVersion `json:"ended"`
+			Existed    bool                 `json:"existed"`
+			WithinS    float64              `json:"effective_within_seconds"`
+			Warnings   []string             `json:"warnings"`
+		}{
+			string(done.Endpoint), string(done.Newest), append([]webhook.KeyVersion{}, done.Ended...), done.Existed, operator.RetireWithin.Seconds(),
+			append([]string{}, plan.Warnings...),
+		})
+	}
+	if done.Existed {
+		a.printf("Endpoint %s trusted only %s already.\n", done.Endpoint, done.Newest)
+		return nil
+	}
+	a.printf("Endpoint %s trusts %s only. Every process refuses %s within %.0f s.\nNext:\n%s", done.Endpoint, done.Newest, joined(done.Ended),
+		operator.RetireWithin.Seconds(), a.steps([]operator.Step{
+			{Text: "see what is trusted now:", Command: []string{"secret", "list", "--endpoint", string(done.Endpoint)}},
+		}))
+	return nil
+}
+
+func (a *app) secretRetire() *cobra.Command {
+	var (
+		endpoint, version, why string
+		sure, emergency        bool
+	)
+	c := a.command(&cobra.Command{
+		Use:   "retire",
+		Short: "End trust in a key, for good",
+		Long: `Take a key off the endpoint's list. Every process refuses it within 30 seconds,
+whether Secrets Manager answers or not, and it can never be trusted again. It asks
+before it acts.
+
+Without --now it is for a key that is no longer used: it is refused while the key is
+the only trusted one, while the newest event was signed with it, and while a newer
+one has not matched. --now is for a key that leaked: nothing but your yes is waited
+for, and whatever is still signed with the key is refused.`,
+		Example: `  dakghar secret retire --local --endpoint demo --version k1
+  dakghar secret retire --stack prod --endpoint live --version k1 --now --reason "leaked in a log" --yes`,
+	}, func(ctx context.Context, _ []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		plan, err := op.PlanRetire(ctx, webhook.EndpointID(endpoint), version, emergency)
 		if err != nil {
 			return err
 		}
@@ -112,28 +184,31 @@ with, and asks before it acts.`,
 			a.notef("Warning: %s.\n", w)
 		}
 		if !sure && !plan.Existed && !a.confirmed("Retire "+string(plan.Version)+" of endpoint "+endpoint+".") {
+			again := []string{"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes"}
+			if emergency {
+				again = append(again, "--now")
+			}
 			return &operator.Refusal{
 				Code: "not_confirmed", Problem: "nothing was retired: that was no yes",
-				Next: []operator.Step{{Text: "to retire it without being asked:", Command: []string{
-					"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes",
-				}}},
+				Next: []operator.Step{{Text: "to retire it without being asked:", Command: again}},
 			}
 		}
 		done, err := op.Retire(ctx, webhook.EndpointID(endpoint), plan.Version, why)
 		if err != nil {
 			return err
 		}
-		return a.showRetired(plan, done)
+		return a.showRetired(plan, done, emergency)
 	})
 	f := c.Flags()
 	f.StringVar(&endpoint, "endpoint", "", "the endpoint's id")
 	f.StringVar(&version, "version", "", "the key version, or its beginning (see secret list)")
 	f.StringVar(&why, "reason", "", "why, for the record")
 	f.BoolVar(&sure, "yes", false, "do not ask")
+	f.BoolVar(&emergency, "now", false, "it leaked: end it at once, even if events are signed with it")
 	return required(c, "endpoint", "version")
 }
 
-func (a *app) showRetired(plan, done operator.Retirement) error {
+func (a *app) showRetired(plan, done operator.Retirement, emergency bool) error {
 	if a.json {
 		warnings := append([]string{}, plan.Warnings...)
 		return a.printJSON(struct {
@@ -148,14 +223,16 @@ func (a *app) showRetired(plan, done operator.Retirement) error {
 	if done.Existed {
 		a.printf("Key %s of endpoint %s was retired before.\n", done.Version, done.Endpoint)
 	} else {
-		a.printf("Key %s of endpoint %s is retired. Every process refuses it within %.0f s.\n", done.Version, done.Endpoint, operator.RetireWithin.Seconds())
+		a.printf("Key %s of endpoint %s is retired. Every process refuses it within %.0f s; a request that began before that may still be accepted.\n", done.Version, done.Endpoint, operator.RetireWithin.Seconds())
 	}
 	if done.LabelKept {
 		a.printf("Secrets Manager did not answer and keeps the version; trust ended all the same. Run this again later to let it go.\n")
 	}
-	a.printf("Next:\n%s", a.steps([]operator.Step{
-		{Text: "see what is trusted now:", Command: []string{"secret", "list", "--endpoint", string(done.Endpoint)}},
-	}))
+	next := []operator.Step{{Text: "see what is trusted now:", Command: []string{"secret", "list", "--endpoint", string(done.Endpoint)}}}
+	if emergency {
+		next = append(next, operator.LetIn(done.Endpoint, done.Version)...)
+	}
+	a.printf("Next:\n%s", a.steps(next))
 	return nil
 }
 

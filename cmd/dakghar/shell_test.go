@@ -32,6 +32,7 @@ type shell struct {
 	ctx        context.Context
 	transcript strings.Builder
 	names      map[string]string
+	compare    func(context.Context, target, func(string) string) (*comparison, error)
 }
 
 func newShell(t *testing.T) *shell {
@@ -54,6 +55,7 @@ func (s *shell) quietly(stdin string, args ...string) result {
 		connect: func(context.Context, target, func(string) string) (*operator.Operator, error) {
 			return s.world.Operator(), nil
 		},
+		compare: s.compare,
 		dev: func(_ context.Context, a *app, f devFlags) error {
 			a.printf("ready http://%s\n", f.http)
 			return nil

@@ -49,7 +49,7 @@ func onStack(t *testing.T, s *devstack.Stack, wantCode int, stdin, line string) 
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, connect: connect, dev: runDev,
+		in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, connect: connect, compare: connectComparison, dev: runDev,
 		getenv: func(name string) string { return map[string]string{"DAKGHAR_LOCAL_URL": s.AWSURL()}[name] },
 	}
 	if code := a.run(t.Context(), strings.Fields(line)); code != wantCode {
@@ -119,9 +119,11 @@ func TestTheCommandWorksOnARunningStack(t *testing.T) {
 	want("rotated again", column(t, run("", "secret rotate --local --endpoint demo --json --secret-file "+file), "existed"), "true")
 	list := "secret list --local --endpoint demo --json"
 	want("keys", column(t, run("", list), "trust"), "trusted trusted")
-	want("retired", column(t, run("", "secret retire --local --endpoint demo --version k1 --yes --json"), "label_kept"), "false")
+	onStack(t, s, exitFailed, "", "secret finish --local --endpoint demo --yes")              // the new key has not matched
+	onStack(t, s, exitFailed, "", "secret retire --local --endpoint demo --version k1 --yes") // which speaks against this as well
+	want("retired", column(t, run("", "secret retire --local --endpoint demo --version k1 --yes --now --json"), "label_kept"), "false")
 	want("keys", column(t, run("", list), "trust"), "trusted retired")
-	run("", "secret retire --local --endpoint demo --version k2 --yes")
+	run("", "secret retire --local --endpoint demo --version k2 --yes --now")
 	onStack(t, s, exitFailed, second, "secret put --local --endpoint demo --secret-file -") // it was retired
 	run(first+"x", "secret put --local --endpoint demo --secret-file -")
 	want("keys", column(t, run("", list), "trust"), "trusted retired retired")
@@ -139,6 +141,28 @@ func TestTheCommandWorksOnARunningStack(t *testing.T) {
 	acts := run("", "audit list --local --json")
 	want("who", column(t, acts, "who"), "local local local local local local local")
 	want("acts", column(t, acts, "act"), "inbox body secret rotate secret put secret retire secret retire secret rotate endpoint create")
+
+	release := "inbox release --all --local --endpoint demo --since 1h --kind none --json"
+	want("planned", column(t, run("", release+" --plan"), "matched"), "0")
+	release = "inbox release --all --local --since 1h --json --yes --reason ticket"
+	want("released", column(t, run("", release), "record"), "plan job")
+	want("status", column(t, run("", "inbox list --local --json --status received"), "inbox_id"), id)
+	story := run("", "inbox show "+id+" --local --json")
+	if outbox, ok := objects(t, story)[0]["outbox"].(map[string]any); !ok || outbox["generation"] != 1.0 {
+		t.Errorf("its promise: %v", objects(t, story)[0]["outbox"])
+	}
+	want("acts on it", column(t, run("", "audit list --local --json --subject "+id), "act"), "inbox release inbox body")
+	want("jobs", column(t, run("", "job list --local --json"), "done"), "1")
+
+	file = filepath.Join(t.TempDir(), "api.txt")
+	if err := os.WriteFile(file, []byte("rk_test_7Hq2Zx9Lw4Vb1Nc8Mk5Jd3Gf6\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	update := "endpoint update demo --local --rate 50 --policy payment.succeeded=fetch --json --api-secret-file " + file
+	want("updated", column(t, run("", update), "existed"), "false")
+	want("updated again", column(t, run("", update), "existed"), "true")
+	want("paused", column(t, run("", "endpoint pause demo --local --json"), "existed"), "false")
+	want("waiting", column(t, run("", "endpoint resume demo --local --plan --json"), "matched"), "1")
 }
 
 // forget adds retired versions that the secret store does not hold any more.
@@ -167,6 +191,7 @@ func store(t *testing.T, s *devstack.Stack, raw []byte) webhook.Inbox {
 	row := webhook.Inbox{
 		ID: webhook.DeriveInboxID("demo", "stripe", "evt_1"), Provider: "stripe", Endpoint: "demo", Tenant: "default", EventID: "evt_1",
 		ReceivedAt: now, BodyID: webhook.DeriveBodyID("demo", digest), Digest: digest, Status: webhook.Held,
+		BodyExpiresAt: now.Add(30 * 24 * time.Hour),
 	}
 	bodies := body.New(body.Config{
 		Dynamo: db, KMS: kms.NewFromConfig(cfg), S3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }),

@@ -159,6 +159,7 @@ func settings(outputs map[string]string) map[string]string {
 		"INBOX_TABLE": "InboxTableName", "OUTBOX_TABLE": "OutboxTableName", "BODY_TABLE": "BodyTableName",
 		"BUSINESS_TABLE": "BusinessTableName", "REGISTRY_TABLE": "RegistryTableName",
 		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "INBOX_DAYS": "InboxDays",
+		"EVENT_DEAD_LETTERS_URL": "EventDeadLettersUrl", "RELAY_FAILURES_URL": "RelayFailuresUrl",
 	} {
 		env[name] = outputs[output]
 	}

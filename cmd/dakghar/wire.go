@@ -13,14 +13,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"dakghar/internal/body"
+	"dakghar/internal/business"
 	"dakghar/internal/config"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/operator"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
+	"dakghar/internal/queue"
 	"dakghar/internal/secret"
 	"dakghar/internal/webhook"
 )
@@ -37,6 +40,10 @@ func connect(ctx context.Context, t target, getenv func(string) string) (*operat
 // secretCall bounds one call to the secret store; a person can wait longer than a provider.
 const secretCall = 10 * time.Second
 
+// jobWorkers is how many events of a job are in hand at once: enough for the usual
+// rates from far away.
+const jobWorkers = 8
+
 func wire(s stack) (*operator.Operator, error) {
 	env := config.From(func(name string) string { return s.env[name] })
 	tables := dynamo.Tables{
@@ -48,6 +55,9 @@ func wire(s stack) (*operator.Operator, error) {
 		Dynamo: db, KMS: kms.NewFromConfig(s.aws), S3: s3.NewFromConfig(s.aws, func(o *s3.Options) { o.UsePathStyle = s.local }),
 		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
 	}
+	letters := sqs.NewFromConfig(s.aws)
+	events := queue.DeadLetters{Client: letters, URL: env.Text("EVENT_DEAD_LETTERS_URL")}
+	relay := queue.DeadLetters{Client: letters, URL: env.Text("RELAY_FAILURES_URL")}
 	prefix := env.Text("SECRET_PREFIX")
 	life := config.ReadLife(env)
 	if err := env.Err(); err != nil {
@@ -59,17 +69,22 @@ func wire(s stack) (*operator.Operator, error) {
 	}
 	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 	return &operator.Operator{
-		Registry:     store,
-		Secrets:      secrets{secret.NewStore(keys, ""), keys},
-		Inbox:        store,
-		Bodies:       opener{body.New(bodies)},
-		Business:     store,
-		Sender:       newSender(),
+		Registry:         store,
+		Jobs:             store,
+		Secrets:          secrets{secret.NewStore(keys, ""), keys},
+		Inbox:            store,
+		Bodies:           opener{body.New(bodies)},
+		Business:         store,
+		Sequences:        store,
+		Sender:           newSender(),
+		EventDeadLetters: &events, RelayFailures: &relay,
 		Providers:    providers,
+		Router:       business.Standard(), // the processor's
 		SecretPrefix: prefix,
 		FrontDoor:    s.frontDoor,
 		Who:          caller(s),
 		Now:          time.Now,
+		Workers:      jobWorkers,
 		KeepInbox:    life.Inbox,
 		NewID:        rand.Text,
 		Wait:         dynamo.Sleep,
@@ -118,6 +133,11 @@ func (s secrets) Value(ctx context.Context, e webhook.Endpoint, v webhook.KeyVer
 	// keep a flood of requests from the store are not meant for them.
 	value, err := secret.New(secret.Config{Client: s.client, CallTimeout: secretCall}).Secret(ctx, e, v)
 	return operator.NewSecret(string(value.Bytes())), secretFact(err)
+}
+
+func (s secrets) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, operator.Secret, error) {
+	version, value, err := secret.New(secret.Config{Client: s.client, CallTimeout: secretCall}).Current(ctx, e)
+	return version, operator.NewSecret(string(value.Bytes())), secretFact(err)
 }
 
 func secretFact(err error) error {

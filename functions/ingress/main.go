@@ -23,6 +23,7 @@ import (
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
+	"dakghar/internal/limit"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
 	"dakghar/internal/secret"
@@ -81,8 +82,8 @@ func wire(getenv func(string) string) (*lambdaedge.HTTP, error) {
 			Bodies:    body.New(bodies),
 			Inbox:     store,
 			Recent:    ingress.NewRecent(recentEvents),
-			Sources:   ingress.NewSources(coarse.Rate, coarse.Burst),
-			Limits:    ingress.NewLimiter(store, ingress.SettleTimeout),
+			Sources:   limit.NewSources(coarse.Rate, coarse.Burst),
+			Limits:    limit.NewLimiter(store, limit.SettleTimeout),
 			Budget:    ingress.BudgetMax,
 			Now:       time.Now,
 			NewID:     rand.Text,

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"dakghar/internal/awsconfig"
 	"dakghar/internal/body"
@@ -21,15 +22,21 @@ import (
 	"dakghar/internal/config"
 	"dakghar/internal/directory"
 	"dakghar/internal/dynamo"
+	"dakghar/internal/egress"
 	"dakghar/internal/lambdaedge"
 	"dakghar/internal/processor"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
+	"dakghar/internal/provider/remote"
+	"dakghar/internal/secret"
 	"dakghar/internal/telemetry"
 )
 
 // breakerTrip is how many outages in a row keep a process from claiming more.
 const breakerTrip = 5
+
+// secretCall bounds one read of a provider's credential.
+const secretCall = 3 * time.Second
 
 func main() {
 	ctx := context.Background()
@@ -53,6 +60,7 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 		InlineBytes: env.Int("BODY_INLINE_BYTES", 1024, 300<<10, 32<<10), Life: life.Body,
 		Now: time.Now, Rand: rand.Reader, NewID: rand.Text,
 	}
+	standIn := config.ReadProviderBase(env)
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -76,12 +84,18 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 			Store:     store,
 			Endpoints: directory.New(store),
 			Bodies:    body.New(bodies),
+			Objects: &remote.Client{
+				Secrets: secret.NewNamed(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: time.Now, CallTimeout: secretCall}),
+				HTTP:    egress.Doer[remote.Request, remote.Response]{Client: egress.New(egress.Config{AllowLoopback: standIn != nil})},
+				Now:     time.Now, Base: standIn,
+			},
 			Providers: providers,
 			Router:    business.Standard(),
 			Policy: processor.Policy{
 				Lease: work.Lease, AttemptsMax: work.AttemptsMax, Theirs: work.Theirs, Ours: work.Ours,
 				KeepInbox: life.Inbox, GapWindow: work.GapWindow,
 			},
+			Gaps:    processor.NewGaps(store),
 			Breaker: &processor.Breaker{Trip: breakerTrip, Open: work.Breaker},
 			Now:     time.Now,
 			NewID:   rand.Text,

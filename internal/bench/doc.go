@@ -1,7 +1,8 @@
 // Package bench measures the figures that the design bounds: what the product
 // costs beside the same work done bare, how soon it answers, how soon it starts,
-// and how it bears a steady load. There is no code here but tests, and they run
-// only when BENCH_JSON names the file that the figures go to (`make bench`).
+// and how it bears a steady load and a backlog. There is no code here but tests,
+// and they run only when BENCH_JSON or SOAK_JSON names the file that the figures
+// go to (`make bench`, `make soak`).
 //
 // Invariants:
 //

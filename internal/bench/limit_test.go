@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"dakghar/internal/dynamo"
-	"dakghar/internal/ingress"
+	"dakghar/internal/limit"
 	"dakghar/internal/webhook"
 )
 
@@ -29,8 +29,8 @@ type countedTokens struct {
 	writes *atomic.Int64
 }
 
-func (c countedTokens) Settle(ctx context.Context, id webhook.EndpointID, s webhook.Settlement) (webhook.Settled, error) {
-	settled, err := c.Store.Settle(ctx, id, s)
+func (c countedTokens) Settle(ctx context.Context, name string, s webhook.Settlement) (webhook.Settled, error) {
+	settled, err := c.Store.Settle(ctx, name, s)
 	c.writes.Add(int64(settled.Writes))
 	return settled, err
 }
@@ -43,12 +43,12 @@ func measureLimit(t *testing.T, f *figures) {
 	s := newSite(t, "limit", "")
 	var writes, asked, taken atomic.Int64
 	tokens := countedTokens{s.store(), &writes}
-	limited := webhook.Endpoint{ID: "limited", Rate: limitRate, Burst: limitBurst}
+	limited := limit.Of{Name: "limited", Rate: limitRate, Burst: limitBurst}
 	began := time.Now()
 	var processes sync.WaitGroup
 	for p := range limitProcesses {
 		processes.Go(func() {
-			limiter := ingress.NewLimiter(tokens, time.Minute)
+			limiter := limit.NewLimiter(tokens, time.Minute)
 			random := rand.New(rand.NewPCG(uint64(p), 1)) //nolint:gosec // the benchmark's dice
 			next := began
 			for {

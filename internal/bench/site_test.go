@@ -33,6 +33,7 @@ import (
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
+	"dakghar/internal/limit"
 	"dakghar/internal/secret"
 	"dakghar/internal/telemetry"
 )
@@ -100,7 +101,7 @@ func (s *site) open(t *testing.T, bodies body.Config, secrets secret.Client) *la
 		Receiver: &ingress.Receiver{
 			Providers: providers(t), Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys}, Bodies: body.New(bodies), Inbox: store,
 			Recent: ingress.NewRecent(4096), Budget: ingress.BudgetMax, Now: time.Now, NewID: rand.Text,
-			Sources: ingress.NewSources(0, 0), Limits: ingress.NewLimiter(store, ingress.SettleTimeout),
+			Sources: limit.NewSources(0, 0), Limits: limit.NewLimiter(store, limit.SettleTimeout),
 		},
 		Log: telemetry.New(io.Discard, "ingress", time.Now), Now: time.Now, KeyAge: keys.Oldest,
 	}

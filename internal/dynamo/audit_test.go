@@ -236,10 +236,10 @@ func TestARequeueIsWrittenAsItWasDecided(t *testing.T) {
 		for i, status := range []webhook.Status{webhook.Received, webhook.Retry, webhook.Processing, webhook.Held, webhook.Parked} {
 			row := storetest.Row("requeue", i)
 			row.Status, row.Fence, row.AttemptCount = status, 3, 2
-			switch status {
-			case webhook.Processing:
+			if status == webhook.Processing {
 				row.ClaimID, row.LeaseUntil = "c", noon.Add(time.Minute)
-			case webhook.Parked:
+			}
+			if status == webhook.Parked {
 				row.Slot = webhook.Slot{Sequence: "sq_1", Number: 4}
 			}
 			if existing, err := s.Accept(t.Context(), row, nil); err != nil || existing != nil {

@@ -23,7 +23,8 @@ import (
 //	        lu lease_until · ci claim_id · le last_error · sl slot of a parked row · pr processed_at · x expires_at (epoch seconds)
 //	        rk recent index · fk, fa failed index
 //	Outbox  id outbox_id · ii inbox_id · e endpoint_id · tp topic · ca created_at · pa published_at · g generation
-//	        du due_at · wa wake_at · w wakes · dk, da due index
+//	        du due_at · wa wake_at · w wakes · dk, da due index; of an effect ei et ec eo eb ed ex ea tn as in
+//	        deliverycodec.go, and cu how far its fan-out has come
 //
 // Times are epoch milliseconds, unless the table says seconds.
 type attributes = map[string]types.AttributeValue
@@ -150,6 +151,10 @@ func encodeOutbox(o webhook.Outbox) attributes {
 	}
 	setStr(a, "e", string(o.Endpoint))
 	setMS(a, "pa", o.PublishedAt)
+	if o.Effect != nil {
+		setEffect(a, *o.Effect)
+		setStr(a, "cu", o.Cursor)
+	}
 	if o.InDueIndex {
 		a["dk"] = str(dueKey(webhook.ShardOf(string(o.ID))))
 		a["da"] = ms(o.DueAt)
@@ -177,6 +182,10 @@ func decodeOutbox(a attributes) (webhook.Outbox, error) {
 		ID: webhook.OutboxID(d.str("id")), InboxID: webhook.InboxID(d.str("ii")), Endpoint: webhook.EndpointID(d.str("e")), Topic: webhook.Topic(d.str("tp")),
 		CreatedAt: d.ms("ca"), PublishedAt: d.ms("pa"), Gen: webhook.Fence(d.num("g")),
 		DueAt: d.ms("du"), WakeAt: d.ms("wa"), Wakes: int(d.num("w")), InDueIndex: d.str("dk") != "",
+	}
+	if row.Topic == webhook.TopicEffect {
+		effect := d.effect()
+		row.Effect, row.Cursor = &effect, d.str("cu")
 	}
 	if row.ID == "" || row.InboxID == "" {
 		d.fail("id or ii", errors.New("absent"))

@@ -42,7 +42,7 @@ type Client interface {
 
 // Tables names the tables. A stage that does not use one leaves it empty.
 type Tables struct {
-	Inbox, Outbox, Business, Registry string
+	Inbox, Outbox, Business, Registry, Delivery string
 	// Body is needed only to look whether a body is kept.
 	Body string
 }

@@ -225,7 +225,7 @@ func (s *Store) queryAll(ctx context.Context, in *dynamodb.QueryInput) iter.Seq2
 func (s *Store) RecentInbox(ctx context.Context, e webhook.EndpointID, since, until time.Time) iter.Seq2[webhook.Inbox, error] {
 	return func(yield func(webhook.Inbox, error) bool) {
 		for _, day := range daysBack(until, since) {
-			merged := s.newShards(since, until, "recent", "rk", "ra", func(shard int) string { return recentKey(e, day, shard) })
+			merged := s.newShards(s.Tables.Inbox, since, until, "recent", "rk", "ra", func(shard int) string { return recentKey(e, day, shard) })
 			if !s.yieldRows(ctx, merged, yield) {
 				return
 			}
@@ -241,7 +241,7 @@ func (s *Store) FailedInbox(ctx context.Context, since, until time.Time) iter.Se
 		if until.Before(since) {
 			return
 		}
-		s.yieldRows(ctx, s.newShards(since, until, "failed", "fk", "fa", failedKey), yield)
+		s.yieldRows(ctx, s.newShards(s.Tables.Inbox, since, until, "failed", "fk", "fa", failedKey), yield)
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Store) yieldRows(ctx context.Context, from *shards, yield func(webhook.
 		}
 		var rows []webhook.Inbox
 		if err == nil {
-			rows, err = s.Inboxes(ctx, ids)
+			rows, err = s.Inboxes(ctx, namesOf[webhook.InboxID](ids))
 		}
 		if err != nil {
 			yield(webhook.Inbox{}, err)
@@ -267,6 +267,15 @@ func (s *Store) yieldRows(ctx context.Context, from *shards, yield func(webhook.
 			}
 		}
 	}
+}
+
+// namesOf turns texts into identifiers.
+func namesOf[T ~string](texts []string) []T {
+	names := make([]T, len(texts))
+	for i, text := range texts {
+		names[i] = T(text)
+	}
+	return names
 }
 
 // batchGetMax is the service's bound on the keys of one BatchGetItem.
@@ -325,9 +334,9 @@ type shardPage struct {
 	ended  bool
 }
 
-// stamp is an index entry: an event and its place in time.
+// stamp is an index entry: a row and its place in time.
 type stamp struct {
-	id webhook.InboxID
+	id string
 	at int64
 }
 
@@ -336,12 +345,12 @@ type stamp struct {
 const shardPageSize = 50
 
 // newShards lists an index's entries between two times; key names a shard's partition.
-func (s *Store) newShards(since, until time.Time, index, hash, sort string, key func(shard int) string) *shards {
+func (s *Store) newShards(table string, since, until time.Time, index, hash, sort string, key func(shard int) string) *shards {
 	return &shards{read: func(ctx context.Context, shard int, from attributes) ([]stamp, attributes, error) {
 		x := newExpression()
 		condition := x.name(hash) + " = " + x.value(str(key(shard))) + " AND " + x.name(sort) + " BETWEEN " + x.value(ms(since)) + " AND " + x.value(ms(until))
 		out, err := s.DB.Query(ctx, &dynamodb.QueryInput{
-			TableName: &s.Tables.Inbox, IndexName: &index, KeyConditionExpression: &condition,
+			TableName: &table, IndexName: &index, KeyConditionExpression: &condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
 			ScanIndexForward: aws.Bool(false), Limit: aws.Int32(shardPageSize), ExclusiveStartKey: from,
 		})
@@ -351,7 +360,7 @@ func (s *Store) newShards(since, until time.Time, index, hash, sort string, key 
 		stamps := make([]stamp, len(out.Items))
 		for i, item := range out.Items {
 			d := decoder{a: item}
-			stamps[i] = stamp{webhook.InboxID(d.str("id")), d.num(sort)}
+			stamps[i] = stamp{d.str("id"), d.num(sort)}
 			if d.err != nil {
 				return nil, nil, fmt.Errorf("dynamo: index %s: %w", index, d.err)
 			}
@@ -361,8 +370,8 @@ func (s *Store) newShards(since, until time.Time, index, hash, sort string, key 
 }
 
 // next returns up to limit ids, none at the end.
-func (s *shards) next(ctx context.Context, limit int) ([]webhook.InboxID, error) {
-	var ids []webhook.InboxID
+func (s *shards) next(ctx context.Context, limit int) ([]string, error) {
+	var ids []string
 	for len(ids) < limit {
 		if err := s.fill(ctx); err != nil {
 			return nil, err
@@ -406,11 +415,14 @@ func (s *shards) fill(ctx context.Context) error {
 }
 
 // Rows yields the business rows of one partition whose sort key has a prefix,
-// in the order of the keys, strongly consistent.
+// with their keys and in their order, strongly consistent. No prefix is all.
 func (s *Store) Rows(ctx context.Context, partition, prefix string) iter.Seq2[webhook.Item, error] {
 	return func(yield func(webhook.Item, error) bool) {
 		x := newExpression()
-		condition := x.name("pk") + " = " + x.value(str(partition)) + " AND begins_with(" + x.name("sk") + ", " + x.value(str(prefix)) + ")"
+		condition := x.name("pk") + " = " + x.value(str(partition))
+		if prefix != "" { // the service refuses an empty text here
+			condition += " AND begins_with(" + x.name("sk") + ", " + x.value(str(prefix)) + ")"
+		}
 		for item, err := range s.queryAll(ctx, &dynamodb.QueryInput{
 			TableName: &s.Tables.Business, KeyConditionExpression: &condition, ConsistentRead: aws.Bool(true),
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,

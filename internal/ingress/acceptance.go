@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dakghar/internal/fault"
+	"dakghar/internal/limit"
 	"dakghar/internal/provider"
 	"dakghar/internal/webhook"
 )
@@ -33,7 +34,7 @@ func (r *Receiver) accept(ctx context.Context, ev event, report Report) Report {
 	if r.Recent.Has(id, digest) {
 		return report.succeed(ev.adapter.SuccessCode, Duplicate)
 	}
-	taken := r.Limits.Take(ctx, ev.endpoint, ev.now)
+	taken := r.Limits.Take(ctx, limit.Of{Name: string(ev.endpoint.ID), Rate: ev.endpoint.Rate, Burst: ev.endpoint.Burst}, ev.now)
 	report.LimiterErr = taken.Err
 	if !taken.OK {
 		return report.limit("endpoint_limited", taken.Wait)
@@ -154,6 +155,10 @@ func (r *Receiver) known(ctx context.Context, ev event, row, existing webhook.In
 			_ = r.Bodies.Remove(ctx, body.ID, body.PutID)
 		}
 		r.Recent.Add(row.ID, row.Digest)
+		return report.succeed(ev.adapter.SuccessCode, Duplicate)
+	case existing.MatchedVersion == webhook.Backfilled, row.MatchedVersion == webhook.Backfilled:
+		// A list writes an event otherwise than a delivery does, so between the two
+		// other bytes say nothing.
 		return report.succeed(ev.adapter.SuccessCode, Duplicate)
 	case ev.adapter.BodyVaries != provider.Never:
 		return report.succeed(ev.adapter.SuccessCode, DuplicateVaried)

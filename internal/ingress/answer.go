@@ -66,7 +66,8 @@ func (r Report) refuse(why *refusal) Report {
 // limit refuses one request too many: sent again after the wait, it is taken.
 func (r Report) limit(cause string, wait time.Duration) Report {
 	r = r.refuse(&refusal{http.StatusTooManyRequests, "rate_limited", cause, nil})
-	r.Answer.Header = map[string]string{"retry-after": seconds(max(wait, time.Second))}
+	r.Wait = max(wait, time.Second)
+	r.Answer.Header = map[string]string{"retry-after": seconds(r.Wait)}
 	return r
 }
 

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"dakghar/internal/directory"
+	"dakghar/internal/limit"
 	"dakghar/internal/provider"
 	"dakghar/internal/signature"
 	"dakghar/internal/webhook"
@@ -68,6 +69,8 @@ type Report struct {
 	Matched  webhook.KeyVersion
 	Bytes    int
 	Commit   time.Duration // of the acceptance transaction
+	// Wait is how long a request that was over a limit should stay away.
+	Wait time.Duration
 	// LimiterErr is why the row of the endpoint's limit could not be asked. The
 	// request was decided without it.
 	LimiterErr error
@@ -117,8 +120,8 @@ type Receiver struct {
 	Bodies    Bodies
 	Inbox     Inbox
 	Recent    *Recent
-	Sources   *Sources
-	Limits    *Limiter
+	Sources   *limit.Sources
+	Limits    *limit.Limiter
 	// Budget bounds the whole request: what is not durable by then is answered 503.
 	Budget time.Duration
 	Now    func() time.Time
@@ -139,7 +142,7 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 	if a, ok := r.Providers.Lookup(req.Provider); ok {
 		report.Provider = a.Name // a stranger's own word must not become a metric's dimension
 	}
-	if wait, ok := r.Sources.take(req.Source, now); !ok {
+	if wait, ok := r.Sources.Take(req.Source, now); !ok {
 		return report.limit("source_limited", wait)
 	}
 	adapter, refusal := r.admit(req)
@@ -172,13 +175,19 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.shake(envelope.Handshake)
 	}
 	report.Type = envelope.Type
-	_, allowed := adapter.Kind(envelope.Type)
-	if allowed = allowed && endpointAllows(endpoint, envelope.Type); !allowed && !endpoint.KeepUnknown {
+	allowed := acts(adapter, endpoint, envelope.Type)
+	if !allowed && !endpoint.KeepUnknown {
 		return report.refuse(&refusal422)
 	}
 	return r.accept(ctx, event{
 		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, body: req.Body, matched: match, now: now,
 	}, report)
+}
+
+// acts reports whether an endpoint acts on events of a type.
+func acts(a *provider.Adapter, e webhook.Endpoint, t webhook.EventType) bool {
+	_, known := a.Kind(t)
+	return known && endpointAllows(e, t)
 }
 
 func endpointAllows(e webhook.Endpoint, t webhook.EventType) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/go-json-experiment/json"
 
+	"dakghar/internal/ingress"
 	"dakghar/internal/processor"
 	"dakghar/internal/reconciler"
 	"dakghar/internal/relay"
@@ -144,13 +145,15 @@ func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished
 	return true
 }
 
-// Schedule serves scheduled invocations with a reconciler.
+// Schedule serves scheduled invocations with a reconciler, and with a back-fill
+// where there is one.
 type Schedule struct {
 	Reconciler *reconciler.Reconciler
+	Backfill   *ingress.Backfill
 	Log        *telemetry.Log
 }
 
-// Handle makes one pass. An error that the pass went on past is returned all the
+// Handle makes one pass of each. An error that the pass went on past is returned all the
 // same, so that it is counted as the function's.
 func (s *Schedule) Handle(ctx context.Context) error {
 	r := s.Reconciler.Run(ctx)
@@ -179,7 +182,7 @@ func (s *Schedule) Handle(ctx context.Context) error {
 			Str("inbox_id", string(d.InboxID)))
 	}
 	s.Log.Write(line)
-	return errors.Join(r.Err, r.Audit.Err)
+	return errors.Join(r.Err, r.Audit.Err, s.backfill(ctx))
 }
 
 // audit adds what the daily comparison found: a count for each kind of

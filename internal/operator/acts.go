@@ -3,77 +3,185 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"dakghar/internal/webhook"
 )
 
+// deed is one thing that an operator does to an event, by itself or in a job.
+type deed struct {
+	name string // as the record has it
+	// from are the states in which it may be done.
+	from []webhook.Status
+	// units is what it costs in write units, see [Plan].
+	units int
+	do    func(o *Operator, ctx context.Context, row webhook.Inbox, act webhook.Act, handler string) (webhook.Inbox, error)
+}
+
+// open are the states of work that has not ended and that nobody holds.
+func open() []webhook.Status {
+	return []webhook.Status{webhook.Received, webhook.Retry, webhook.Processing, webhook.Parked}
+}
+
+// The names of the deeds, which are those of the commands.
+const (
+	actReplay    = "inbox replay"
+	actReprocess = "inbox reprocess"
+	actRelease   = "inbox release"
+	actHold      = "inbox hold"
+	actFail      = "inbox fail"
+	actResume    = "endpoint resume"
+)
+
+// deeds lists what can be done to an event. Each write of a transaction counts
+// twice, an index entry once; the two rows of the record are 4 of the units. A
+// test in package dynamo counts them.
+func deeds() []deed {
+	return []deed{
+		{actReplay, []webhook.Status{webhook.Failed}, 11, (*Operator).reopenFailed},
+		{actReprocess, []webhook.Status{webhook.Processed}, 10, (*Operator).reprocess},
+		{actRelease, []webhook.Status{webhook.Held}, 11, (*Operator).reopenHeld},
+		{actHold, open(), 9, (*Operator).hold},
+		{actFail, append(open(), webhook.Held), 9, (*Operator).fail},
+	}
+}
+
+func deedOf(name string) (deed, bool) {
+	all := deeds()
+	i := slices.IndexFunc(all, func(d deed) bool { return d.name == name })
+	if i < 0 {
+		return deed{}, false
+	}
+	return all[i], true
+}
+
 // Replay lets a FAILED event be worked on again, with all its attempts. It is
 // refused where the event was applied, or where its body would not last.
 func (o *Operator) Replay(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	return o.reopen(ctx, id, webhook.Failed, "inbox replay", why, webhook.Inbox.Replay)
+	return o.one(ctx, id, actReplay, "", why)
+}
+
+// Reprocess lets a PROCESSED event be applied once more, if the handler of its
+// object declares that this is safe, under the name that is given.
+func (o *Operator) Reprocess(ctx context.Context, id webhook.InboxID, handler, why string) (webhook.Inbox, error) {
+	if handler == "" {
+		return webhook.Inbox{}, misuse("--reprocess names the handler that is to be run again")
+	}
+	return o.one(ctx, id, actReprocess, handler, why)
 }
 
 // Release lets a HELD event be worked on.
 func (o *Operator) Release(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	return o.reopen(ctx, id, webhook.Held, "inbox release", why, webhook.Inbox.Release)
-}
-
-// reopen commits the change with its promise and its record, in one transaction.
-func (o *Operator) reopen(ctx context.Context, id webhook.InboxID, from webhook.Status, name, why string, decide func(webhook.Inbox, time.Time) webhook.Change) (webhook.Inbox, error) {
-	row, act, err := o.begin(ctx, id, name, why)
-	if err != nil {
-		return row, err
-	}
-	now := act.At
-	switch {
-	case row.Status != from:
-		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; %s is for %s events", id, row.Status, name, from), o.show(id))
-	case !row.Replayable(now):
-		return row, refuse("body_gone", fmt.Sprintf("the body of %s does not last another day", id),
-			say("bodies are kept for a bounded time; the provider may be able to send the event again"))
-	}
-	change := decide(row, now)
-	after := change.Apply(row)
-	verdict, err := o.Inbox.Reopen(ctx, change, row.Run, webhook.NewOutbox(after, now, now), act)
-	switch {
-	case err != nil:
-		return row, unreachable("the inbox", err)
-	case verdict == webhook.MarkExists:
-		return row, refuse("already_applied", fmt.Sprintf("%s was applied; working on it again would do nothing", id), o.show(id))
-	case verdict != webhook.Committed:
-		return row, o.moved(id)
-	}
-	return after, nil
+	return o.one(ctx, id, actRelease, "", why)
 }
 
 // Hold takes an open event out of the work until it is released. A worker that
 // has it loses its claim. Before its body would expire it ends FAILED.
 func (o *Operator) Hold(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	row, act, err := o.begin(ctx, id, "inbox hold", why)
+	return o.one(ctx, id, actHold, "", why)
+}
+
+// Fail ends an open or held event as FAILED. It can be replayed.
+func (o *Operator) Fail(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
+	return o.one(ctx, id, actFail, "", why)
+}
+
+// one does a deed to one event.
+func (o *Operator) one(ctx context.Context, id webhook.InboxID, name, handler, why string) (webhook.Inbox, error) {
+	row, err := o.Event(ctx, id)
 	if err != nil {
 		return row, err
 	}
-	if row.Status.Terminal() || row.Status == webhook.Held {
-		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; only events in the work are held", id, row.Status), o.show(id))
+	act, err := o.act(ctx, name, subjectOfEvent(id), why)
+	if err != nil {
+		return row, err
 	}
+	return o.perform(ctx, row, act, handler)
+}
+
+func subjectOfEvent(id webhook.InboxID) string { return "event " + string(id) }
+
+// perform does the deed that an act names to an event as it was read.
+func (o *Operator) perform(ctx context.Context, row webhook.Inbox, act webhook.Act, handler string) (webhook.Inbox, error) {
+	d, ok := deedOf(act.Name)
+	switch {
+	case !ok:
+		return row, misuse(fmt.Sprintf("nothing called %q is done to an event", act.Name))
+	case !slices.Contains(d.from, row.Status):
+		return row, o.wrongState(row, d)
+	}
+	return d.do(o, ctx, row, act, handler)
+}
+
+func (o *Operator) wrongState(row webhook.Inbox, d deed) error {
+	if row.Status == webhook.Processed && d.name == actReplay {
+		return refuse("wrong_state", fmt.Sprintf("%s is PROCESSED: it was applied, and replaying it would do nothing", row.ID),
+			say("only a handler that declares itself safe can be run on an applied event again; name it with --reprocess HANDLER"), o.show(row.ID))
+	}
+	return refuse("wrong_state", fmt.Sprintf("%s is %s; %s is for events that are %s", row.ID, row.Status, d.name, oneOf(d.from)), o.show(row.ID))
+}
+
+// oneOf joins words as alternatives.
+func oneOf[T ~string](words []T) string {
+	text := ""
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			text += " or "
+		default:
+			text += ", "
+		}
+		text += string(w)
+	}
+	return text
+}
+
+func (o *Operator) reopenFailed(ctx context.Context, row webhook.Inbox, act webhook.Act, _ string) (webhook.Inbox, error) {
+	return o.reopen(ctx, row, act, webhook.Inbox.Replay)
+}
+
+func (o *Operator) reopenHeld(ctx context.Context, row webhook.Inbox, act webhook.Act, _ string) (webhook.Inbox, error) {
+	return o.reopen(ctx, row, act, webhook.Inbox.Release)
+}
+
+func (o *Operator) reprocess(ctx context.Context, row webhook.Inbox, act webhook.Act, handler string) (webhook.Inbox, error) {
+	if err := o.mayRunAgain(ctx, row, handler); err != nil {
+		return row, err
+	}
+	return o.reopen(ctx, row, act, webhook.Inbox.Reprocess)
+}
+
+// reopen commits the change with its promise and its record, in one transaction.
+func (o *Operator) reopen(ctx context.Context, row webhook.Inbox, act webhook.Act, decide func(webhook.Inbox, time.Time) webhook.Change) (webhook.Inbox, error) {
+	if !row.Replayable(act.At) {
+		return row, bodyGone(fmt.Sprintf("the body of %s does not last another day", row.ID))
+	}
+	change := decide(row, act.At)
+	after := change.Apply(row)
+	verdict, err := o.Inbox.Reopen(ctx, change, after.Run, webhook.NewOutbox(after, act.At, act.At), act)
+	switch {
+	case err != nil:
+		return row, unreachable("the inbox", err)
+	case verdict == webhook.MarkExists:
+		return row, refuse("already_applied", fmt.Sprintf("%s was applied; working on it again would do nothing", row.ID), o.show(row.ID))
+	case verdict != webhook.Committed:
+		return row, o.moved(row.ID)
+	}
+	return after, nil
+}
+
+func (o *Operator) hold(ctx context.Context, row webhook.Inbox, act webhook.Act, _ string) (webhook.Inbox, error) {
 	change := row.Hold("held_by_operator")
 	after := change.Apply(row)
 	written, err := o.Inbox.Hold(ctx, change, webhook.NewHeldOutbox(after, act.At), act)
 	return o.done(row, after, written, err)
 }
 
-// Fail ends an open or held event as FAILED. It can be replayed.
-func (o *Operator) Fail(ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
-	row, act, err := o.begin(ctx, id, "inbox fail", why)
-	if err != nil {
-		return row, err
-	}
-	if row.Status.Terminal() {
-		return row, refuse("wrong_state", fmt.Sprintf("%s is %s; only open events are failed", id, row.Status), o.show(id))
-	}
+func (o *Operator) fail(ctx context.Context, row webhook.Inbox, act webhook.Act, _ string) (webhook.Inbox, error) {
 	change := row.Fail(act.At, "failed_by_operator", o.KeepInbox)
-	written, err := o.Inbox.FailBy(ctx, change, webhook.NewOutboxID(id, webhook.TopicProcess, 0), act)
+	written, err := o.Inbox.FailBy(ctx, change, webhook.NewOutboxID(row.ID, webhook.TopicProcess, 0), act)
 	return o.done(row, change.Apply(row), written, err)
 }
 
@@ -88,20 +196,14 @@ func (o *Operator) done(before, after webhook.Inbox, written bool, err error) (w
 	return after, nil
 }
 
-// begin reads the event and begins the record of the act on it.
-func (o *Operator) begin(ctx context.Context, id webhook.InboxID, name, why string) (webhook.Inbox, webhook.Act, error) {
-	row, err := o.Event(ctx, id)
-	if err != nil {
-		return row, webhook.Act{}, err
-	}
-	act, err := o.act(ctx, name, "event "+string(id), why)
-	return row, act, err
-}
-
 func (o *Operator) moved(id webhook.InboxID) error {
 	return refuse("moved_on", fmt.Sprintf("%s changed while you decided, and nothing was written", id), o.show(id))
 }
 
 func (o *Operator) show(id webhook.InboxID) Step {
 	return run("see where it stands:", "inbox", "show", string(id))
+}
+
+func bodyGone(problem string) error {
+	return refuse("body_gone", problem, say("bodies are kept for a bounded time; the provider may be able to send the event again"))
 }

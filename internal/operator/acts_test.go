@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dakghar/internal/business"
 	"dakghar/internal/operator"
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
@@ -15,11 +16,23 @@ import (
 
 type doing func(*operator.Operator, context.Context, webhook.InboxID, string) (webhook.Inbox, error)
 
+// index is a handler that replaces what it writes, and says so.
+type index struct{ business.Notices }
+
+func (index) Reprocessable() (name, why string) { return "search-index", "it replaces the entry" }
+
+func runAgain(handler string) doing {
+	return func(o *operator.Operator, ctx context.Context, id webhook.InboxID, why string) (webhook.Inbox, error) {
+		return o.Reprocess(ctx, id, handler, why)
+	}
+}
+
 // eventIn returns a world with one event in a state, with its promise while it is open.
 func eventIn(status webhook.Status) (*operatortest.World, webhook.Inbox) {
 	w := operatortest.New()
+	w.Router = w.Router.With(webhook.Payment, index{})
 	row := webhook.Inbox{
-		ID: "in_1", Provider: "stripe", Endpoint: "demo", Status: status, Fence: 4, AttemptCount: 8, ReceivedAt: w.Clock.Add(-time.Hour),
+		ID: "in_1", Provider: "stripe", Endpoint: "demo", EventType: "payment_intent.succeeded", Status: status, Fence: 4, AttemptCount: 8, ReceivedAt: w.Clock.Add(-time.Hour),
 		NextAttemptAt: w.Clock.Add(-time.Hour), BodyExpiresAt: w.Clock.Add(29 * 24 * time.Hour), LastError: "partner_503",
 	}
 	if status == webhook.Processing {
@@ -27,6 +40,9 @@ func eventIn(status webhook.Status) (*operatortest.World, webhook.Inbox) {
 	}
 	if status.Terminal() {
 		row.ProcessedAt, row.ExpiresAt = w.Clock.Add(-time.Minute), w.Clock.Add(400*24*time.Hour)
+	}
+	if status == webhook.Processed {
+		row.Outcome, w.Applied[row.ID] = webhook.Applied, true
 	}
 	w.Rows[row.ID] = row
 	if !status.Terminal() {
@@ -64,6 +80,13 @@ func TestWhatAnOperatorDoesToAnEvent(t *testing.T) {
 			r.Status, r.Fence, r.LastError = webhook.Failed, 5, "failed_by_operator"
 			r.ProcessedAt, r.ExpiresAt = w.Clock, w.Clock.Add(400*24*time.Hour)
 		}, false},
+		{"hold a parked event", webhook.Parked, (*operator.Operator).Hold, "inbox hold", func(_ *operatortest.World, r *webhook.Inbox) {
+			r.Status, r.Fence, r.LastError = webhook.Held, 5, "held_by_operator"
+		}, false},
+		{"run an applied event again whose handler allows it", webhook.Processed, runAgain("search-index"), "inbox reprocess", func(w *operatortest.World, r *webhook.Inbox) {
+			r.Status, r.Fence, r.AttemptCount, r.NextAttemptAt, r.Run, r.Outcome = webhook.Received, 5, 0, w.Clock, 1, ""
+			r.ProcessedAt, r.ExpiresAt = time.Time{}, time.Time{}
+		}, true},
 		{"fail a held event", webhook.Held, (*operator.Operator).Fail, "inbox fail", func(w *operatortest.World, r *webhook.Inbox) {
 			r.Status, r.Fence, r.LastError = webhook.Failed, 5, "failed_by_operator"
 			r.ProcessedAt, r.ExpiresAt = w.Clock, w.Clock.Add(400*24*time.Hour)
@@ -116,6 +139,18 @@ func TestActsThatAreRefused(t *testing.T) {
 		code    string
 	}{
 		{"replay of a processed event", webhook.Processed, (*operator.Operator).Replay, nil, "wrong_state"},
+		{"a second run that the handler does not declare", webhook.Processed, runAgain("search-index"), func(w *operatortest.World, r *webhook.Inbox) {
+			w.Router = business.Standard()
+		}, "not_reprocessable"},
+		{"a second run under another name", webhook.Processed, runAgain("ledger"), nil, "other_handler"},
+		{"a second run without a name", webhook.Processed, runAgain(""), nil, "usage"},
+		{"a second run of a failed event", webhook.Failed, runAgain("search-index"), nil, "wrong_state"},
+		{"a second run of a type that no adapter knows", webhook.Processed, runAgain("search-index"), func(_ *operatortest.World, r *webhook.Inbox) {
+			r.EventType = "customer.unheard_of"
+		}, "kind_unknown"},
+		{"a second run of what has no handler", webhook.Processed, runAgain("search-index"), func(w *operatortest.World, _ *webhook.Inbox) {
+			w.Router = business.NewRouter(nil)
+		}, "handler_unknown"},
 		{"replay of an open event", webhook.Retry, (*operator.Operator).Replay, nil, "wrong_state"},
 		{"release of a failed event", webhook.Failed, (*operator.Operator).Release, nil, "wrong_state"},
 		{"hold of a failed event", webhook.Failed, (*operator.Operator).Hold, nil, "wrong_state"},

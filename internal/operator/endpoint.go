@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,13 @@ type NewEndpoint struct {
 	// KeepUnknown keeps events of other types as ignored rows, in place of a 422.
 	KeepUnknown bool
 	Overlap     time.Duration // the provider's
-	Why         string
+	Rate, Burst int           // no limit
+	Policies    map[webhook.Kind]webhook.Policy
+	// Credential is for the provider's API, and Account what its addresses need.
+	Credential    Secret
+	Account       map[string]string
+	BackfillEvery time.Duration // never
+	Why           string
 }
 
 // DefaultTenant owns what nobody else does.
@@ -54,7 +61,7 @@ func (o *Operator) Create(ctx context.Context, n NewEndpoint) (Created, error) {
 	if existing, ok, err := o.Registry.Endpoint(ctx, e.ID); err != nil {
 		return Created{}, unreachable("the registry", err)
 	} else if ok {
-		return o.existing(ctx, adapter, e, existing, n.Secret)
+		return o.existing(ctx, adapter, e, existing, n)
 	}
 	act, err := o.act(ctx, "endpoint create", "endpoint "+string(e.ID), n.Why)
 	if err != nil {
@@ -63,6 +70,9 @@ func (o *Operator) Create(ctx context.Context, n NewEndpoint) (Created, error) {
 	version, err := o.Secrets.Create(ctx, e, n.Secret, keyToken(e.ID, 1))
 	if err != nil {
 		return Created{}, o.notStored(e, err)
+	}
+	if _, err := o.putCredential(ctx, e.ID, n.Credential, n.Why); err != nil {
+		return Created{}, err
 	}
 	e.Keys = []webhook.TrustedKey{{Version: version, AddedAt: act.At}}
 	written, err := o.Registry.CreateEndpointBy(ctx, e, act)
@@ -77,7 +87,7 @@ func (o *Operator) Create(ctx context.Context, n NewEndpoint) (Created, error) {
 	if err != nil {
 		return Created{}, err
 	}
-	return o.existing(ctx, adapter, e, existing, n.Secret)
+	return o.existing(ctx, adapter, e, existing, n)
 }
 
 // plan turns a wish into a row, or says everything that is wrong with it.
@@ -88,9 +98,12 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	}
 	e := webhook.Endpoint{
 		ID: n.ID, Provider: n.Provider, Tenant: or(n.Tenant, DefaultTenant), Scope: or(n.Scope, webhook.Scope(n.ID)),
-		Secret: o.SecretPrefix + string(n.ID), Types: n.Types, KeepUnknown: n.KeepUnknown,
+		Secret: o.SecretPrefix + string(n.ID), KeepUnknown: n.KeepUnknown,
 		Overlap: or(n.Overlap, adapter.Overlap), CreatedAt: o.Now(),
 	}
+	e = Settings{
+		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
 		if is {
@@ -101,11 +114,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	wrong(!webhook.ValidEndpointID(string(e.ID)), "--id is 1 to %d %s", webhook.EndpointIDBytesMax, word)
 	wrong(n.Scope != "" && !webhook.ValidEndpointID(string(e.Scope)), "--scope is 1 to %d %s", webhook.EndpointIDBytesMax, word)
 	wrong(!webhook.ValidEndpointID(string(e.Tenant)) || len(e.Tenant) > webhook.TenantBytesMax, "--tenant is 1 to %d %s", webhook.TenantBytesMax, word)
-	wrong(e.Overlap < 0 || e.Overlap > webhook.OverlapMax, "--overlap is more than 0 and at most %s", webhook.OverlapMax)
-	for _, t := range e.Types {
-		_, ok := adapter.Kind(t)
-		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, adapter.Name, typeList(adapter))
-	}
+	problems = append(problems, settingsProblems(adapter, e, n.Credential)...)
 	if len(problems) > 0 {
 		return nil, e, misuse(strings.Join(problems, "; "), run("see what goes where:", "endpoint", "create", "--help"))
 	}
@@ -147,12 +156,23 @@ func checkSecret(a *provider.Adapter, s Secret) error {
 
 // existing answers for an id that is taken: fine if it is taken by the very same
 // endpoint, with the very same secret.
-func (o *Operator) existing(ctx context.Context, a *provider.Adapter, want, have webhook.Endpoint, s Secret) (Created, error) {
-	if differs := difference(want, have); differs != "" {
-		return Created{}, refuse("endpoint_exists", fmt.Sprintf("endpoint %s exists with another %s; ids are never used again", have.ID, differs),
-			run("see what it is:", "endpoint", "show", string(have.ID)), say("or choose another --id"))
+func (o *Operator) existing(ctx context.Context, a *provider.Adapter, want, have webhook.Endpoint, n NewEndpoint) (Created, error) {
+	differs := difference(want, have)
+	if differs == "" && !n.Credential.Empty() {
+		_, value, err := o.Secrets.Current(ctx, webhook.Endpoint{ID: have.ID, Secret: o.apiSecret(have.ID)})
+		switch {
+		case err != nil && !errors.Is(err, ErrNoVersion):
+			return Created{}, unreachable("the secret store", err)
+		case value.Reveal() != n.Credential.Reveal():
+			differs = "credential for the provider's API"
+		}
 	}
-	at, err := o.find(ctx, have, s)
+	if differs != "" {
+		return Created{}, refuse("endpoint_exists", fmt.Sprintf("endpoint %s exists with another %s; ids are never used again", have.ID, differs),
+			run("see what it is:", "endpoint", "show", string(have.ID)), run("see what can be changed about it:", "endpoint", "update", "--help"),
+			say("or choose another --id"))
+	}
+	at, err := o.find(ctx, have, n.Secret)
 	switch {
 	case err != nil:
 		return Created{}, err
@@ -178,6 +198,14 @@ func difference(a, b webhook.Endpoint) string {
 		return "choice of --keep-unknown"
 	case a.Overlap != b.Overlap:
 		return "overlap"
+	case a.Rate != b.Rate, a.Burst != b.Burst:
+		return "rate or burst"
+	case !maps.Equal(a.Policies, b.Policies):
+		return "choice of policies"
+	case !sameAPI(a.API, b.API):
+		return "access to the provider's API"
+	case a.BackfillEvery != b.BackfillEvery:
+		return "back-fill"
 	}
 	return ""
 }

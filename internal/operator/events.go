@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
+	"strings"
 	"time"
 
 	"dakghar/internal/webhook"
@@ -13,64 +13,31 @@ import (
 
 // Events asks for accepted events, newest first.
 type Events struct {
-	// Endpoint may be empty only together with [webhook.Failed].
-	Endpoint webhook.EndpointID
-	Status   webhook.Status // empty for all
-	Since    time.Duration  // how far back, at most [SinceMax]
-	Limit    int            // at least 1
-}
+	webhook.Filter
 
-// SinceMax bounds how far back a list reaches: each day is 16 index reads.
-const SinceMax = 400 * 24 * time.Hour
+	Limit int // at least 1
+}
 
 // Events yields the rows. Lists are eventually consistent, rows are not: an
 // event of the last second may be missing, what is shown is as it stands.
 func (o *Operator) Events(ctx context.Context, q Events) (iter.Seq2[webhook.Inbox, error], error) {
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	if q.Endpoint != "" {
-		if _, err := o.endpoint(ctx, q.Endpoint); err != nil {
-			return nil, err
-		}
-	}
-	now := o.Now()
-	rows := o.Inbox.RecentInbox(ctx, q.Endpoint, now.Add(-q.Since), now)
-	if q.Status == webhook.Failed {
-		rows = o.Inbox.FailedInbox(ctx, now.Add(-q.Since))
-	}
-	return q.pick(rows), nil
-}
-
-func (q Events) check() error {
+	f, err := o.settle(ctx, q.Filter)
 	switch {
-	case q.Status != "" && !slices.Contains(webhook.Statuses(), q.Status):
-		return misuse(fmt.Sprintf("--status %q is none of %v", q.Status, webhook.Statuses()))
-	case q.Endpoint == "" && q.Status != webhook.Failed:
-		return misuse("--endpoint says whose events to list; only --status FAILED lists those of all endpoints",
-			run("list the endpoints:", "endpoint", "list"))
-	case q.Since <= 0 || q.Since > SinceMax:
-		return misuse(fmt.Sprintf("--since is more than 0 and at most %.0fh", SinceMax.Hours()))
+	case err != nil:
+		return nil, err
 	case q.Limit < 1:
-		return misuse("--limit is at least 1")
+		return nil, misuse("--limit is at least 1")
 	}
-	return nil
+	rows, err := o.list(ctx, f)
+	return first(rows, q.Limit), err
 }
 
-// pick yields the first rows that were asked for.
-func (q Events) pick(rows iter.Seq2[webhook.Inbox, error]) iter.Seq2[webhook.Inbox, error] {
-	return func(yield func(webhook.Inbox, error) bool) {
-		picked := 0
-		for row, err := range rows {
-			if err != nil {
-				yield(row, unreachable("the inbox", err))
-				return
-			}
-			if q.Status != "" && row.Status != q.Status || q.Endpoint != "" && row.Endpoint != q.Endpoint {
-				continue
-			}
-			picked++
-			if !yield(row, nil) || picked == q.Limit {
+// first yields the first of a list, and an error that ends it.
+func first[T any](all iter.Seq2[T, error], limit int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		n := 0
+		for item, err := range all {
+			if n++; !yield(item, err) || err != nil || n == limit {
 				return
 			}
 		}
@@ -98,7 +65,7 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 	if err != nil {
 		return nil, err
 	}
-	act, err := o.act(ctx, "inbox body", "event "+string(id), why)
+	act, err := o.act(ctx, "inbox body", subjectOfEvent(id), why)
 	if err != nil {
 		return nil, err
 	}
@@ -108,31 +75,77 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 	raw, err := o.Bodies.Open(ctx, row.BodyID, row.Tenant, row.Digest)
 	switch {
 	case errors.Is(err, ErrNoBody):
-		return nil, refuse("body_gone", fmt.Sprintf("the body of %s is not kept any more", id),
-			say("bodies are kept for a bounded time; the provider may be able to send the event again"))
+		return nil, bodyGone(fmt.Sprintf("the body of %s is not kept any more", id))
 	case err != nil:
 		return nil, unreachable("the body store", err)
 	}
 	return raw, nil
 }
 
-// Acts yields what operators did, newest first.
-func (o *Operator) Acts(ctx context.Context, since time.Duration, limit int) (iter.Seq2[webhook.Act, error], error) {
-	if err := (Events{Status: webhook.Failed, Since: since, Limit: limit}).check(); err != nil {
+// Acts asks for what operators did, newest first. Empty fields take all.
+type Acts struct {
+	// Subject is what it was done to: "event in_…", "endpoint demo", or an id alone.
+	Subject string
+	Who     string // or a part of it
+	Since   time.Time
+	Until   time.Time
+	Limit   int // at least 1
+}
+
+// Acts yields the recorded acts.
+func (o *Operator) Acts(ctx context.Context, q Acts) (iter.Seq2[webhook.Act, error], error) {
+	f, err := o.settle(ctx, webhook.Filter{Since: q.Since, Until: q.Until})
+	switch {
+	case err != nil:
 		return nil, err
+	case q.Limit < 1:
+		return nil, misuse("--limit is at least 1")
 	}
-	now := o.Now()
-	return func(yield func(webhook.Act, error) bool) {
-		shown := 0
-		for act, err := range o.Registry.Acts(ctx, now.Add(-since), now) {
-			if err != nil {
+	all := o.Registry.Acts(ctx, f.Since, f.Until)
+	if q.Subject != "" {
+		all = o.actsOn(ctx, subjectOf(q.Subject))
+	}
+	return first(func(yield func(webhook.Act, error) bool) {
+		for act, err := range all {
+			switch {
+			case err != nil:
 				yield(act, unreachable("the registry", err))
 				return
+			case act.At.Before(f.Since) || act.At.After(f.Until) || !strings.Contains(act.Who, q.Who):
+				continue
 			}
-			shown++
-			if !yield(act, nil) || shown == limit {
+			if !yield(act, nil) {
 				return
 			}
 		}
-	}, nil
+	}, q.Limit), nil
+}
+
+// subjectOf completes an id alone to a subject.
+func subjectOf(text string) string {
+	switch {
+	case strings.Contains(text, " "):
+		return text
+	case strings.HasPrefix(text, "in_"):
+		return "event " + text
+	case strings.HasPrefix(text, jobPrefix):
+		return "job " + text
+	}
+	return "endpoint " + text
+}
+
+func (o *Operator) actsOn(ctx context.Context, subject string) iter.Seq2[webhook.Act, error] {
+	return func(yield func(webhook.Act, error) bool) {
+		acts, err := o.Registry.ActsOn(ctx, subject)
+		if err != nil {
+			yield(webhook.Act{}, err)
+			return
+		}
+		for _, act := range acts {
+			// A subject of more words shares its history with the noun and id it begins with.
+			if strings.HasPrefix(act.Subject+" ", subject+" ") && !yield(act, nil) {
+				return
+			}
+		}
+	}
 }

@@ -1,8 +1,8 @@
 package operator_test
 
 import (
+	"context"
 	"iter"
-	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 	"dakghar/internal/business"
 	"dakghar/internal/operator"
 	"dakghar/internal/operator/operatortest"
+	"dakghar/internal/provider"
 	"dakghar/internal/webhook"
 )
 
@@ -51,23 +52,50 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 	put(w, "in_4", "demo", webhook.Retry, 4*time.Minute)
 	put(w, "in_5", "demo", webhook.Processed, 5*time.Hour)
 
+	put(w, "in_6", "other", webhook.Held, 90*time.Second)
+	for id, change := range map[webhook.InboxID]func(*webhook.Inbox){
+		"in_1": func(r *webhook.Inbox) {
+			r.EventType, r.MatchedVersion = "payment_intent.succeeded", w.Endpoints["demo"].Keys[0].Version
+		},
+		"in_2": func(r *webhook.Inbox) { r.EventType, r.LastError = "charge.failed", "partner_503" },
+		"in_3": func(r *webhook.Inbox) { r.LastError = "partner_503_slow" },
+		"in_4": func(r *webhook.Inbox) { r.EventType, r.LastError = "customer.unheard_of", "partner_503: again" },
+	} {
+		row := w.Rows[id]
+		change(&row)
+		w.Rows[id] = row
+	}
+	paid, _ := stripe(t, w).Kind("payment_intent.succeeded")
+
+	type filter = webhook.Filter
+	ago := func(d time.Duration) time.Time { return w.Clock.Add(-d) }
+	day := ago(24 * time.Hour)
 	tests := []struct {
-		name string
-		ask  operator.Events
-		want []webhook.InboxID
+		name  string
+		ask   filter
+		limit int
+		want  []webhook.InboxID
 	}{
-		{"of an endpoint", operator.Events{Endpoint: "demo", Since: 24 * time.Hour, Limit: 9}, []webhook.InboxID{"in_1", "in_2", "in_4", "in_5"}},
-		{"since an hour", operator.Events{Endpoint: "demo", Since: time.Hour, Limit: 9}, []webhook.InboxID{"in_1", "in_2", "in_4"}},
-		{"in one state", operator.Events{Endpoint: "demo", Status: webhook.Processed, Since: 24 * time.Hour, Limit: 9}, []webhook.InboxID{"in_1", "in_5"}},
-		{"at most two", operator.Events{Endpoint: "demo", Since: 24 * time.Hour, Limit: 2}, []webhook.InboxID{"in_1", "in_2"}},
-		{"failed, of all endpoints", operator.Events{Status: webhook.Failed, Since: time.Hour, Limit: 9}, []webhook.InboxID{"in_2", "in_3"}},
-		{"failed, of one endpoint", operator.Events{Endpoint: "other", Status: webhook.Failed, Since: time.Hour, Limit: 9}, []webhook.InboxID{"in_3"}},
-		{"of an endpoint that has none", operator.Events{Endpoint: "other", Status: webhook.Held, Since: time.Hour, Limit: 9}, nil},
+		{"of an endpoint", filter{Endpoint: "demo", Since: day}, 9, []webhook.InboxID{"in_1", "in_2", "in_4", "in_5"}},
+		{"since an hour", filter{Endpoint: "demo", Since: ago(time.Hour)}, 9, []webhook.InboxID{"in_1", "in_2", "in_4"}},
+		{"until two minutes ago", filter{Endpoint: "demo", Since: day, Until: ago(2 * time.Minute)}, 9, []webhook.InboxID{"in_2", "in_4", "in_5"}},
+		{"in one state", filter{Endpoint: "demo", Statuses: []webhook.Status{webhook.Processed}, Since: day}, 9, []webhook.InboxID{"in_1", "in_5"}},
+		{"at most two", filter{Endpoint: "demo", Since: day}, 2, []webhook.InboxID{"in_1", "in_2"}},
+		{"of all endpoints, by receipt", filter{Since: day}, 9, []webhook.InboxID{"in_1", "in_6", "in_2", "in_3", "in_4", "in_5"}},
+		{"of all endpoints, the first only", filter{Since: day}, 1, []webhook.InboxID{"in_1"}},
+		{"failed, of all endpoints", filter{Statuses: []webhook.Status{webhook.Failed}, Since: ago(time.Hour)}, 9, []webhook.InboxID{"in_2", "in_3"}},
+		{"failed, of one endpoint", filter{Endpoint: "other", Statuses: []webhook.Status{webhook.Failed}, Since: ago(time.Hour)}, 9, []webhook.InboxID{"in_3"}},
+		{"of an endpoint that has none", filter{Endpoint: "demo", Statuses: []webhook.Status{webhook.Held}, Since: ago(time.Hour)}, 9, nil},
+		{"of our kind", filter{Kind: string(paid.Name), Since: day}, 9, []webhook.InboxID{"in_1"}},
+		{"of the provider's type", filter{Kind: "charge.failed", Since: day}, 9, []webhook.InboxID{"in_2"}},
+		{"of a type that no adapter knows", filter{Kind: "customer.unheard_of", Since: day}, 9, []webhook.InboxID{"in_4"}},
+		{"with a cause, as a whole word", filter{Cause: "partner_503", Since: day}, 9, []webhook.InboxID{"in_2", "in_4"}},
+		{"that a key let in", filter{Endpoint: "demo", MatchedVersion: "k1-", Since: day}, 9, []webhook.InboxID{"in_1"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			rows, err := o.Events(t.Context(), tt.ask)
+			rows, err := o.Events(t.Context(), operator.Events{Filter: tt.ask, Limit: tt.limit})
 			if diff := cmp.Diff(tt.want, ids(t, rows, err)); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
@@ -77,18 +105,20 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 
 func TestEventsAreRefusedWhereTheQuestionMakesNoSense(t *testing.T) {
 	t.Parallel()
-	_, o := create(t)
+	w, o := create(t)
+	hour := w.Clock.Add(-time.Hour)
 	tests := []struct {
 		name, code string
 		ask        operator.Events
 	}{
-		{"no endpoint", "usage", operator.Events{Since: time.Hour, Limit: 1}},
-		{"an unknown endpoint", "endpoint_unknown", operator.Events{Endpoint: "nobody", Since: time.Hour, Limit: 1}},
-		{"an impossible endpoint", "usage", operator.Events{Endpoint: "No Body", Since: time.Hour, Limit: 1}},
-		{"an unknown state", "usage", operator.Events{Endpoint: "demo", Status: "LOST", Since: time.Hour, Limit: 1}},
-		{"no time", "usage", operator.Events{Endpoint: "demo", Limit: 1}},
-		{"too much time", "usage", operator.Events{Endpoint: "demo", Since: operator.SinceMax + 1, Limit: 1}},
-		{"none of them", "usage", operator.Events{Endpoint: "demo", Since: time.Hour}},
+		{"an unknown endpoint", "endpoint_unknown", operator.Events{Filter: webhook.Filter{Endpoint: "nobody", Since: hour}, Limit: 1}},
+		{"an impossible endpoint", "usage", operator.Events{Filter: webhook.Filter{Endpoint: "No Body", Since: hour}, Limit: 1}},
+		{"an unknown state", "usage", operator.Events{Filter: webhook.Filter{Endpoint: "demo", Statuses: []webhook.Status{"LOST"}, Since: hour}, Limit: 1}},
+		{"no time", "usage", operator.Events{Filter: webhook.Filter{Endpoint: "demo", Since: hour, Until: hour}, Limit: 1}},
+		{"too much time", "usage", operator.Events{Filter: webhook.Filter{Endpoint: "demo", Since: w.Clock.Add(-operator.SinceMax - 1)}, Limit: 1}},
+		{"none of them", "usage", operator.Events{Filter: webhook.Filter{Endpoint: "demo", Since: hour}}},
+		{"a key without its endpoint", "usage", operator.Events{Filter: webhook.Filter{MatchedVersion: "k1", Since: hour}, Limit: 1}},
+		{"an unknown key", "version_unknown", operator.Events{Filter: webhook.Filter{Endpoint: "demo", MatchedVersion: "k9", Since: hour}, Limit: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,13 +129,22 @@ func TestEventsAreRefusedWhereTheQuestionMakesNoSense(t *testing.T) {
 	}
 }
 
+func stripe(t *testing.T, w *operatortest.World) *provider.Adapter {
+	t.Helper()
+	a, ok := w.Providers.Lookup("stripe")
+	if !ok {
+		t.Fatal("no adapter for Stripe")
+	}
+	return a
+}
+
 func TestAnUnreadableInboxIsAnError(t *testing.T) {
 	t.Parallel()
 	w, o := create(t)
 	w.Fail = func(string) error { return operatortest.ErrDown }
 	_, err := o.Event(t.Context(), "in_1")
 	wantRefusal(t, err, "unavailable")
-	_, err = o.Events(t.Context(), operator.Events{Endpoint: "demo", Since: time.Hour, Limit: 1})
+	_, err = o.Events(t.Context(), operator.Events{Filter: webhook.Filter{Endpoint: "demo", Since: w.Clock.Add(-time.Hour)}, Limit: 1})
 	wantRefusal(t, err, "unavailable")
 	w.Fail = func(call string) error {
 		if call == "RecentInbox" {
@@ -113,15 +152,20 @@ func TestAnUnreadableInboxIsAnError(t *testing.T) {
 		}
 		return nil
 	}
-	rows, err := o.Events(t.Context(), operator.Events{Endpoint: "demo", Since: time.Hour, Limit: 1})
-	if err != nil {
-		t.Fatal(err)
+	for _, endpoint := range []webhook.EndpointID{"demo", ""} {
+		rows, err := o.Events(t.Context(), operator.Events{Filter: webhook.Filter{Endpoint: endpoint, Since: w.Clock.Add(-time.Hour)}, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, err := range rows {
+			seen++
+			wantRefusal(t, err, "unavailable")
+		}
+		if seen != 1 {
+			t.Errorf("endpoint %q: an inbox that cannot be read yielded %d times, want one error", endpoint, seen)
+		}
 	}
-	for _, err := range rows {
-		wantRefusal(t, err, "unavailable")
-		return
-	}
-	t.Error("an inbox that cannot be read looked empty")
 }
 
 // Proves R3, D6: raw bytes leave only after the record of it.
@@ -167,6 +211,7 @@ func TestABodyThatIsGoneIsSaidToBe(t *testing.T) {
 	wantRefusal(t, err, "event_unknown")
 }
 
+// Proves R3 (audited): by day, by subject, by person.
 func TestActsAreListedNewestFirst(t *testing.T) {
 	t.Parallel()
 	w, o := create(t)
@@ -174,23 +219,93 @@ func TestActsAreListedNewestFirst(t *testing.T) {
 	rotateTo(t, o, second)
 	w.Advance(time.Hour)
 	retireAll(t, w, o)
+	put(w, "in_1", "demo", webhook.Retry, time.Minute)
+	o.Who = func(context.Context) (string, error) { return "arn:aws:iam::1:user/bob", nil }
+	if _, err := o.Hold(t.Context(), "in_1", ""); err != nil {
+		t.Fatal(err)
+	}
+	ago := func(d time.Duration) time.Time { return w.Clock.Add(-d) }
+	tests := []struct {
+		name string
+		ask  operator.Acts
+		want []string
+	}{
+		{"at most two", operator.Acts{Since: ago(24 * time.Hour), Limit: 2}, []string{"inbox hold", "secret retire"}},
+		{"of two days, until an hour ago", operator.Acts{Since: ago(50 * time.Hour), Until: ago(time.Hour), Limit: 9}, []string{"secret rotate", "endpoint create"}},
+		{"on an endpoint and its keys", operator.Acts{Subject: "demo", Since: ago(24 * time.Hour), Limit: 9}, []string{"secret retire", "secret retire", "secret rotate"}},
+		{"on an event", operator.Acts{Subject: "in_1", Since: ago(24 * time.Hour), Limit: 9}, []string{"inbox hold"}},
+		{"on nothing", operator.Acts{Subject: "event in_2", Since: ago(24 * time.Hour), Limit: 9}, nil},
+		{"by one person", operator.Acts{Who: "user/bob", Since: ago(24 * time.Hour), Limit: 9}, []string{"inbox hold"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			acts, err := o.Acts(t.Context(), tt.ask)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for act, err := range acts {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, act.Name)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("acts (-want +got):\n%s", diff)
+			}
+		})
+	}
+	_, err := o.Acts(t.Context(), operator.Acts{Since: w.Clock, Until: w.Clock, Limit: 1})
+	wantRefusal(t, err, "usage")
+	_, err = o.Acts(t.Context(), operator.Acts{Since: ago(time.Hour)})
+	wantRefusal(t, err, "usage")
+}
 
-	acts, err := o.Acts(t.Context(), 24*time.Hour, 2)
+// Proves R3 (inspect): everything that is kept about an event in one answer.
+func TestAStoryHasAllThatIsKeptAboutAnEvent(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	put(w, "in_1", "demo", webhook.Failed, time.Hour)
+	row := w.Rows["in_1"]
+	row.EventType, row.BodyExpiresAt = "payment_intent.succeeded", w.Clock.Add(48*time.Hour)
+	w.Rows["in_1"] = row
+	if _, err := o.Replay(t.Context(), "in_1", "ticket 7"); err != nil {
+		t.Fatal(err)
+	}
+	row = w.Rows["in_1"]
+	promise := webhook.NewOutbox(row, w.Clock, w.Clock)
+	kind, _ := stripe(t, w).Kind("payment_intent.succeeded")
+	want := operator.Story{
+		Row: row, Kind: kind.Name, Promise: &promise,
+		Acts: []webhook.Act{{ID: "act-2", At: w.Clock, Name: "inbox replay", Subject: "event in_1", Who: "ada", Why: "ticket 7"}},
+	}
+	got, err := o.Story(t.Context(), "in_1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for act, err := range acts {
-		if err != nil {
-			t.Fatal(err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("story (-want +got):\n%s", diff)
+	}
+
+	// Applied, with its mark; and open without anybody who comes for it.
+	w.Applied["in_1"] = true
+	clear(w.Promises)
+	got, err = o.Story(t.Context(), "in_1")
+	want.Promise, want.Mark = nil, &webhook.Mark{InboxID: "in_1", At: row.ProcessedAt}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || !got.Missing() {
+		t.Errorf("error %v, missing %t; story (-want +got):\n%s", err, got.Missing(), diff)
+	}
+	for _, call := range []string{"Inbox", "Outbox", "Mark", "ActsOn"} {
+		w.Fail = func(c string) error {
+			if c == call {
+				return operatortest.ErrDown
+			}
+			return nil
 		}
-		got = append(got, act.Name)
+		_, err := o.Story(t.Context(), "in_1")
+		wantRefusal(t, err, "unavailable")
 	}
-	if want := []string{"secret retire", "secret retire"}; !slices.Equal(got, want) {
-		t.Errorf("acts %v, want %v", got, want)
-	}
-	_, err = o.Acts(t.Context(), 0, 1)
-	wantRefusal(t, err, "usage")
 }
 
 // Proves T3's reading: credited once is seen independently of the processed mark.

@@ -94,7 +94,7 @@ func (o *Operator) Keys(ctx context.Context, id webhook.EndpointID) ([]Key, erro
 func (o *Operator) countMatches(ctx context.Context, e webhook.Endpoint, keys []Key) error {
 	looked := 0
 	now := o.Now()
-	for row, err := range o.Inbox.RecentInbox(ctx, e.ID, now.Add(-matchesSince), now) {
+	for row, err := range o.Inbox.RecentInbox(ctx, e.ID, now.Add(-matchesSince), now.Add(clockAhead)) {
 		if err != nil {
 			return unreachable("the inbox", err)
 		}

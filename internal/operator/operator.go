@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"dakghar/internal/business"
 	"dakghar/internal/fault"
 	"dakghar/internal/provider"
 	"dakghar/internal/webhook"
@@ -20,7 +21,22 @@ type Registry interface {
 	CreateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error)
 	UpdateEndpointBy(ctx context.Context, e webhook.Endpoint, a webhook.Act) (bool, error)
 	RecordAct(ctx context.Context, a webhook.Act) error
-	Acts(ctx context.Context, since, now time.Time) iter.Seq2[webhook.Act, error]
+	// Acts yields all acts between two times, newest first; ActsOn those on one
+	// subject.
+	Acts(ctx context.Context, since, until time.Time) iter.Seq2[webhook.Act, error]
+	ActsOn(ctx context.Context, subject string) ([]webhook.Act, error)
+}
+
+// Jobs keeps the jobs. The changes are under the revision that was read; false
+// means that the job has moved on since, and nothing was written.
+type Jobs interface {
+	CreateJobBy(ctx context.Context, j webhook.Job, a webhook.Act) (bool, error)
+	UpdateJob(ctx context.Context, j webhook.Job) (bool, error)
+	UpdateJobBy(ctx context.Context, j webhook.Job, a webhook.Act) (bool, error)
+	Job(ctx context.Context, id string) (webhook.Job, bool, error)
+	Jobs(ctx context.Context) iter.Seq2[webhook.Job, error]
+	// JobDid reports whether a job has acted on a subject.
+	JobDid(ctx context.Context, job, subject string) (bool, error)
 }
 
 // Secrets writes and reads the versions of endpoints' secrets. A token becomes
@@ -35,14 +51,27 @@ type Secrets interface {
 	Retire(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) error
 	// Value reads a version, or is [ErrNoVersion].
 	Value(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (Secret, error)
+	// Current reads the version that the store calls current, or is [ErrNoVersion].
+	Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, Secret, error)
 }
 
-// Inbox reads accepted events.
+// Inbox reads accepted events, with what stands beside them, and changes them.
 type Inbox interface {
 	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
-	RecentInbox(ctx context.Context, e webhook.EndpointID, since, now time.Time) iter.Seq2[webhook.Inbox, error]
-	FailedInbox(ctx context.Context, since time.Time) iter.Seq2[webhook.Inbox, error]
-	// Reopen opens a failed or held row again, unless its run was applied.
+	// Inboxes reads at most 100 rows by id, in their order; one that is gone is left out.
+	Inboxes(ctx context.Context, ids []webhook.InboxID) ([]webhook.Inbox, error)
+	// RecentInbox yields by the time of receipt and FailedInbox by that of failing,
+	// both newest first, with both bounds included.
+	RecentInbox(ctx context.Context, e webhook.EndpointID, since, until time.Time) iter.Seq2[webhook.Inbox, error]
+	FailedInbox(ctx context.Context, since, until time.Time) iter.Seq2[webhook.Inbox, error]
+	Outbox(ctx context.Context, id webhook.OutboxID) (webhook.Outbox, bool, error)
+	Mark(ctx context.Context, id webhook.InboxID, run int) (webhook.Mark, bool, error)
+	// OpenPromises returns a page of all outbox rows.
+	OpenPromises(ctx context.Context, from string, limit int) (webhook.OutboxPage, error)
+	// BringNear writes a promise's times anew, and unpublished. False means that it
+	// is gone, or another one by now.
+	BringNear(ctx context.Context, o webhook.Outbox) (bool, error)
+	// Reopen opens a failed, held or processed row again, unless the run was applied.
 	Reopen(ctx context.Context, c webhook.Change, run int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error)
 	// Hold takes a row out of the work, and FailBy ends it. False means that it has
 	// moved on.
@@ -58,6 +87,7 @@ type Bodies interface {
 // Business reads the business rows.
 type Business interface {
 	Get(ctx context.Context, k webhook.Key) (webhook.Item, bool, error)
+	// Rows yields a partition's rows with their keys, whose sort key has a prefix.
 	Rows(ctx context.Context, partition, prefix string) iter.Seq2[webhook.Item, error]
 }
 
@@ -71,12 +101,20 @@ type Sender interface {
 // Operator does what one person asks of one stack. All fields are required.
 type Operator struct {
 	Registry  Registry
+	Jobs      Jobs
 	Secrets   Secrets
 	Inbox     Inbox
 	Bodies    Bodies
 	Business  Business
+	Sequences Sequences
 	Sender    Sender
+	// EventDeadLetters has the wake-ups that the processor could not take,
+	// RelayFailures what the stream's trigger reports as given up.
+	EventDeadLetters, RelayFailures DeadLetters
+
 	Providers *provider.Registry
+	// Router is the processor's: it knows which handler may be run again.
+	Router *business.Router
 
 	// SecretPrefix and an endpoint's id name its secret.
 	SecretPrefix string
@@ -86,6 +124,8 @@ type Operator struct {
 	Who   func(ctx context.Context) (string, error)
 	Now   func() time.Time
 	NewID func() string
+	// Workers bounds the events of a job that are in hand at once.
+	Workers int
 	// KeepInbox is how long a row is kept that an operator fails.
 	KeepInbox time.Duration
 	Wait      func(ctx context.Context, d time.Duration) error
@@ -170,7 +210,7 @@ func (o *Operator) change(ctx context.Context, id webhook.EndpointID, act webhoo
 // unreachable is a store that gave no usable answer.
 func unreachable(what string, err error) *Refusal {
 	return &Refusal{
-		Code: "unavailable", Problem: what + " gave no usable answer", Err: err,
+		Code: codeUnavailable, Problem: what + " gave no usable answer", Err: err,
 		Next: []Step{say("nothing is half done that the same command, run again, does not finish")},
 	}
 }

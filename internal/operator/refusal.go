@@ -54,3 +54,14 @@ func misuse(problem string, next ...Step) *Refusal {
 func say(text string) Step { return Step{Text: text} }
 
 func run(text string, command ...string) Step { return Step{Text: text, Command: command} }
+
+// codeUnavailable is a store that gave no usable answer.
+const codeUnavailable = "unavailable"
+
+// codeOf returns the code of a refusal, empty for every other error.
+func codeOf(err error) string {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.Code
+	}
+	return ""
+}

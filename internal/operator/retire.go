@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,9 @@ type Retirement struct {
 const RetireWithin = 30 * time.Second
 
 // PlanRetire resolves a version, by its id or the beginning of it, and says what
-// speaks against retiring it.
-func (o *Operator) PlanRetire(ctx context.Context, id webhook.EndpointID, version string) (Retirement, error) {
+// speaks against retiring it. Where anything does, a planned retirement is
+// refused, as still_in_use; an emergency is not, and asks nothing of the inbox.
+func (o *Operator) PlanRetire(ctx context.Context, id webhook.EndpointID, version string, emergency bool) (Retirement, error) {
 	e, err := o.endpoint(ctx, id)
 	if err != nil {
 		return Retirement{}, err
@@ -42,11 +44,20 @@ func (o *Operator) PlanRetire(ctx context.Context, id webhook.EndpointID, versio
 	if plan.Existed {
 		return plan, nil
 	}
+	if emergency {
+		plan.Warnings = warnings(keys, key.Version, o.Now())
+		return plan, nil
+	}
 	if err := o.countMatches(ctx, e, keys); err != nil {
-		// An emergency must not wait for the inbox.
 		plan.Warnings = append(plan.Warnings, "the inbox cannot be read, so it is not known what still signs with this key")
 	}
 	plan.Warnings = append(plan.Warnings, warnings(keys, key.Version, o.Now())...)
+	if len(plan.Warnings) > 0 {
+		return plan, refuse("still_in_use", fmt.Sprintf("nothing was retired: %s", strings.Join(plan.Warnings, "; and ")),
+			run("see what signs with which key:", "secret", "list", "--endpoint", string(id)),
+			run("a planned change adds the next key first, and ends this one when that matches:", "secret", "finish", "--endpoint", string(id)),
+			run("if it leaked, end it at once, whatever is refused then:", "secret", "retire", "--endpoint", string(id), "--version", string(key.Version), "--now"))
+	}
 	return plan, nil
 }
 
@@ -125,4 +136,91 @@ func (o *Operator) Retire(ctx context.Context, id webhook.EndpointID, version we
 	}
 	done.LabelKept = o.Secrets.Retire(ctx, e, version) != nil
 	return done, nil
+}
+
+// LetIn says how the events that a key let in are found and held.
+func LetIn(id webhook.EndpointID, version webhook.KeyVersion) []Step {
+	by := []string{"--endpoint", string(id), "--matched-secret-version", string(version), "--since", "720h"}
+	return []Step{
+		run("see what it let in, and compare it with the provider's own list:", append([]string{"inbox", "list"}, append(by, "--limit", "100000")...)...),
+		run("take what is not worked on yet out of the work until you have looked:", append([]string{"inbox", "hold", "--all"}, append(by, "--reason", "leaked key")...)...),
+	}
+}
+
+// Finished is a rotation that is over.
+type Finished struct {
+	Endpoint webhook.EndpointID
+	// Newest is the key that is trusted; Ended are those whose overlap was ended.
+	Newest webhook.KeyVersion
+	Ended  []webhook.KeyVersion
+	// Warnings say what speaks against it.
+	Warnings []string
+	// Existed is set when no other key was trusted before.
+	Existed bool
+}
+
+// PlanFinish says which keys would end, and what speaks against it. It is refused
+// while the newest key has not matched: the provider may not sign with it.
+func (o *Operator) PlanFinish(ctx context.Context, id webhook.EndpointID) (Finished, error) {
+	e, err := o.endpoint(ctx, id)
+	if err != nil {
+		return Finished{}, err
+	}
+	plan, err := o.mayFinish(e)
+	if err != nil || plan.Existed {
+		return plan, err
+	}
+	keys := keysOf(e, o.Now())
+	if err := o.countMatches(ctx, e, keys); err != nil {
+		plan.Warnings = append(plan.Warnings, "the inbox cannot be read, so it is not known what still signs with the older key")
+	}
+	for _, k := range keys {
+		if slices.Contains(plan.Ended, k.Version) && k.LastMatch.After(keys[0].FirstMatch) {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("an event received %s ago was signed with %s, after the newest key first matched", o.Now().Sub(k.LastMatch).Round(time.Second), k.Version))
+		}
+	}
+	return plan, nil
+}
+
+// mayFinish refuses to end what the newest key does not follow yet.
+func (o *Operator) mayFinish(e webhook.Endpoint) (Finished, error) {
+	f := Finished{Endpoint: e.ID, Existed: true}
+	now := o.Now()
+	for i, k := range e.Keys {
+		switch {
+		case i == 0:
+			f.Newest = k.Version
+		case e.Trusts(k.Version, now):
+			f.Ended, f.Existed = append(f.Ended, k.Version), false
+		}
+	}
+	id := string(e.ID)
+	switch {
+	case f.Newest == "" || !e.Trusts(f.Newest, now):
+		return f, refuse("no_key_trusted", "endpoint "+id+" does not trust its newest key", run("to give it one:", "secret", "put", "--endpoint", id, "--secret-file", "FILE"))
+	case !f.Existed && e.Keys[0].FirstMatch.IsZero():
+		return f, refuse("not_matched", fmt.Sprintf("the newest key, %s, has not matched yet: the provider may still sign with the older one", f.Newest),
+			say("make the provider sign with the new key; both verify until then, so nothing is refused"),
+			run("see when it matches:", "secret", "list", "--endpoint", id))
+	}
+	return f, nil
+}
+
+// Finish ends the overlap of every key but the newest, within [RetireWithin]. The
+// ended ones stay listed. Repeated, it changes nothing.
+func (o *Operator) Finish(ctx context.Context, id webhook.EndpointID, why string) (Finished, error) {
+	act, err := o.act(ctx, "secret finish", "endpoint "+string(id), why)
+	if err != nil {
+		return Finished{}, err
+	}
+	var f Finished
+	_, err = o.change(ctx, id, act, func(e webhook.Endpoint) (webhook.Endpoint, bool, error) {
+		var err error
+		if f, err = o.mayFinish(e); err != nil || f.Existed {
+			return e, f.Existed, err
+		}
+		to, _ := e.Finish(act.At)
+		return to, false, nil
+	})
+	return f, err
 }

@@ -51,7 +51,8 @@ func TestKeysShowTheirMatches(t *testing.T) {
 	}
 }
 
-func TestRetireWarns(t *testing.T) {
+// Proves S4: a planned retirement is refused while anything speaks against it.
+func TestAPlannedRetirementIsRefusedWhileTheKeyIsInUse(t *testing.T) {
 	t.Parallel()
 	const onlyKey = "it is the only trusted key: every request will be refused until another is put"
 	tests := []struct {
@@ -81,7 +82,7 @@ func TestRetireWarns(t *testing.T) {
 			received(w, "in_1", w.Endpoints["demo"].Keys[1].Version, time.Hour)
 			received(w, "in_2", added, time.Minute)
 		}, func(*operatortest.World) []string { return nil }},
-		{"that the inbox cannot be read, and goes on", func(_ *testing.T, w *operatortest.World, _ *operator.Operator) {
+		{"that the inbox cannot be read", func(_ *testing.T, w *operatortest.World, _ *operator.Operator) {
 			w.Fail = func(call string) error {
 				if call == "RecentInbox" {
 					return operatortest.ErrDown
@@ -98,11 +99,13 @@ func TestRetireWarns(t *testing.T) {
 			w, o := create(t)
 			old := w.Endpoints["demo"].Keys[0].Version
 			tt.before(t, w, o)
-			plan, err := o.PlanRetire(t.Context(), "demo", string(old))
-			if err != nil {
+			plan, err := o.PlanRetire(t.Context(), "demo", string(old), false)
+			want := operator.Retirement{Endpoint: "demo", Version: old, Warnings: tt.want(w)}
+			if len(want.Warnings) > 0 {
+				wantRefusal(t, err, "still_in_use")
+			} else if err != nil {
 				t.Fatal(err)
 			}
-			want := operator.Retirement{Endpoint: "demo", Version: old, Warnings: tt.want(w)}
 			if diff := cmp.Diff(want, plan); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -169,7 +172,7 @@ func TestRetireTakesABeginningThatIsUnique(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			plan, err := o.PlanRetire(t.Context(), "demo", tt.version)
+			plan, err := o.PlanRetire(t.Context(), "demo", tt.version, true)
 			if tt.code != "" {
 				wantRefusal(t, err, tt.code)
 			} else if err != nil || plan.Version != tt.want {
@@ -187,4 +190,68 @@ func TestRetireRefusesAVersionThatNobodyKnows(t *testing.T) {
 	if len(w.Acts) != 1 {
 		t.Error("an act was recorded that was none")
 	}
+}
+
+// Proves S4: an emergency waits for nothing, not even for the inbox.
+func TestAnEmergencyIsNotRefused(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	old := w.Endpoints["demo"].Keys[0].Version
+	received(w, "in_1", old, time.Second)
+	w.Fail = func(call string) error {
+		if call == "RecentInbox" {
+			return operatortest.ErrDown
+		}
+		return nil
+	}
+	plan, err := o.PlanRetire(t.Context(), "demo", "k1", true)
+	want := operator.Retirement{Endpoint: "demo", Version: old, Warnings: []string{"it is the only trusted key: every request will be refused until another is put"}}
+	if diff := cmp.Diff(want, plan); diff != "" || err != nil {
+		t.Errorf("error %v; plan (-want +got):\n%s", err, diff)
+	}
+}
+
+// Proves S2: a rotation is finished once the newer key was seen to match.
+func TestFinishEndsTheOverlapOfWhatTheNewestKeyFollows(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	old := w.Endpoints["demo"].Keys[0].Version
+	none, err := o.PlanFinish(t.Context(), "demo")
+	if want := (operator.Finished{Endpoint: "demo", Newest: old, Existed: true}); err != nil || !cmp.Equal(want, none) {
+		t.Errorf("with one key: %+v, error %v; want %+v", none, err, want)
+	}
+	added := rotate(t, o, second).Version
+	for _, plan := range []func() error{
+		func() error { _, err := o.PlanFinish(t.Context(), "demo"); return err },
+		func() error { _, err := o.Finish(t.Context(), "demo", ""); return err },
+	} {
+		wantRefusal(t, plan(), "not_matched")
+	}
+	matched(t, w, added)
+	w.Advance(time.Hour)
+	received(w, "in_1", old, time.Minute)
+	want := operator.Finished{Endpoint: "demo", Newest: added, Ended: []webhook.KeyVersion{old}}
+	warned := want
+	warned.Warnings = []string{"an event received 1m0s ago was signed with " + string(old) + ", after the newest key first matched"}
+	plan, err := o.PlanFinish(t.Context(), "demo")
+	if diff := cmp.Diff(warned, plan); diff != "" || err != nil {
+		t.Errorf("error %v; plan (-want +got):\n%s", err, diff)
+	}
+	done, err := o.Finish(t.Context(), "demo", "yearly")
+	if diff := cmp.Diff(want, done); diff != "" || err != nil {
+		t.Errorf("error %v; finished (-want +got):\n%s", err, diff)
+	}
+	e := w.Endpoints["demo"]
+	if e.Trusts(old, w.Clock) || !e.Trusts(added, w.Clock) || len(e.Keys) != 2 {
+		t.Errorf("trusted: %v of %d listed, want the newest of 2", e.Trusted(w.Clock), len(e.Keys))
+	}
+	acts := len(w.Acts)
+	want.Existed, want.Ended = true, nil
+	again, err := o.Finish(t.Context(), "demo", "yearly")
+	if diff := cmp.Diff(want, again); diff != "" || err != nil || len(w.Acts) != acts {
+		t.Errorf("again: error %v, %d acts more; finished (-want +got):\n%s", err, len(w.Acts)-acts, diff)
+	}
+	retireAll(t, w, o)
+	_, err = o.PlanFinish(t.Context(), "demo")
+	wantRefusal(t, err, "no_key_trusted")
 }

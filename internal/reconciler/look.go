@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -9,8 +10,8 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// readsAtOnce bounds the subjects read, and the marks written, side by side.
-const readsAtOnce = 16
+// marksAtOnce bounds the marks that are written side by side.
+const marksAtOnce = 16
 
 // look decides about a page of outbox rows: each one's subject is read after
 // the row was, and the state of the subject alone says what is done. False means
@@ -25,7 +26,11 @@ func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Re
 		report.Looked++
 		s := subjects[i]
 		if s.err != nil {
-			report.note(s.err)
+			report.note(unlessOver(ctx, s.err))
+			continue
+		}
+		if s.unreadable {
+			report.count(Unreadable, nil)
 			continue
 		}
 		now := r.Now()
@@ -55,23 +60,38 @@ func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Re
 
 // subject is a row as it was read after its promise.
 type subject struct {
-	row   webhook.Inbox
-	found bool
-	err   error
+	row        webhook.Inbox
+	found      bool
+	unreadable bool
+	err        error
 }
 
+// subjects reads the rows' subjects, consistently and many at a time.
 func (r *Reconciler) subjects(ctx context.Context, rows []webhook.Outbox) []subject {
 	read := make([]subject, len(rows))
 	var group errgroup.Group
-	group.SetLimit(readsAtOnce)
-	for i, o := range rows {
+	group.SetLimit(r.Policy.AtOnce)
+	for from := 0; from < len(rows); from += comparePage {
+		to := min(from+comparePage, len(rows))
 		group.Go(func() error {
-			read[i].row, read[i].found, read[i].err = r.Store.Inbox(ctx, o.InboxID)
+			r.subjectsOf(ctx, rows[from:to], read[from:to])
 			return nil
 		})
 	}
 	_ = group.Wait() // its functions return no error
 	return read
+}
+
+func (r *Reconciler) subjectsOf(ctx context.Context, rows []webhook.Outbox, read []subject) {
+	ids := make([]webhook.InboxID, len(rows))
+	for i, o := range rows {
+		ids[i] = o.InboxID
+	}
+	found, unreadable, err := r.Store.InboxRows(ctx, ids)
+	for i, id := range ids {
+		read[i].row, read[i].found = found[id]
+		read[i].unreadable, read[i].err = slices.Contains(unreadable, id), err
+	}
 }
 
 // wakes reports whether a subject only needs its worker to be told again.
@@ -86,10 +106,16 @@ func bodyEnds(row webhook.Inbox, by time.Time) bool {
 // act does what a subject's state asks for, other than waking it.
 func (r *Reconciler) act(ctx context.Context, o webhook.Outbox, row webhook.Inbox, now time.Time) (string, error) {
 	switch {
+	case row.Status.Terminal() && o.Gen > row.Fence:
+		return did(AheadRemoved)(r.Store.DropPromise(ctx, row, o))
 	case row.Status.Terminal():
 		return did(PromiseKept)(r.Store.DeleteOutbox(ctx, o.ID, row.Fence))
 	case row.Status == webhook.Held && bodyEnds(row, now.Add(bodyFailAhead)):
 		return did(BodyExpiring)(r.Store.Fail(ctx, row.Fail(now, "body_expiring", r.Policy.KeepInbox), o.ID))
+	case row.GapOver(now):
+		return did(GapExpired)(r.Store.Fail(ctx, row.Fail(now, "gap_expired", r.Policy.KeepInbox), o.ID))
+	case row.Status == webhook.Parked:
+		return did(Sleeping)(r.Store.PushWake(ctx, o, row.NextAttemptAt.Add(time.Second)))
 	case row.Status == webhook.Held:
 		return did(Sleeping)(r.Store.PushWake(ctx, o, now.Add(heldWake)))
 	case row.LeaseOver(now):
@@ -144,7 +170,7 @@ func (r *Reconciler) wake(ctx context.Context, rows []webhook.Outbox, report *Re
 	errs := r.Queue.Send(ctx, wakes, delays)
 	marks := make([]mark, len(rows))
 	var group errgroup.Group
-	group.SetLimit(readsAtOnce)
+	group.SetLimit(marksAtOnce)
 	for i := range rows {
 		if errs[i] != nil {
 			continue

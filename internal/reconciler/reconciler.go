@@ -11,14 +11,24 @@
 //   - One runner at a time, under a lease longer than its own timeout. Two at
 //     once, after a clock went wrong, would be harmless and wasteful.
 //
-// The package trusts no index: the due index only makes finding faster than the scan.
+// Besides, it compares every accepted event once, when it is a day old, with its
+// promise, its processed mark and its body ([Comparer]): what a crash cannot leave
+// behind and a restore or a bug can. There the subject is read first and its fence
+// ties everything together: a look counts only if the fence is still the same
+// when something is written, or when nothing is.
+//
+// For what is late the package trusts no index: the due index only makes finding
+// faster than the scan. The daily comparison does walk one, a day after it was
+// written; `dakghar reconcile --full` reads the table itself.
 package reconciler
 
 import (
 	"context"
 	"encoding/json"
-	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"dakghar/internal/backoff"
 	"dakghar/internal/webhook"
@@ -26,18 +36,13 @@ import (
 
 // Store reads and writes the rows.
 type Store interface {
-	Inbox(ctx context.Context, id webhook.InboxID) (webhook.Inbox, bool, error)
-	Outbox(ctx context.Context, id webhook.OutboxID) (webhook.Outbox, bool, error)
+	Evidences
 	DueOutbox(ctx context.Context, shard int, dueBy time.Time, limit int) ([]webhook.OutboxID, error)
 	ScanOutbox(ctx context.Context, segment, segments int, wakeBy time.Time, from string, limit int) (webhook.OutboxPage, error)
 	MarkPublished(ctx context.Context, p webhook.Published) (bool, error)
 	PushWake(ctx context.Context, o webhook.Outbox, wakeAt time.Time) (bool, error)
-	DeleteOutbox(ctx context.Context, id webhook.OutboxID, upTo webhook.Fence) (bool, error)
 	DeleteOrphan(ctx context.Context, o webhook.Outbox) (bool, error)
-	Retry(ctx context.Context, c webhook.Change, promise webhook.Outbox) (bool, error)
 	Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error)
-	Lease(ctx context.Context, name, owner string, now, until time.Time) (state string, ok bool, err error)
-	Release(ctx context.Context, name, owner, state string) error
 }
 
 // Queue takes wake-ups, one error for each.
@@ -61,7 +66,13 @@ type Policy struct {
 	Retry       backoff.Schedule // after a worker's death
 	KeepInbox   time.Duration
 	Segments    int // of the scan
-	PageRows    int
+	PageRows    int // read at a time
+	// AtOnce is how many segments, or pages of the daily comparison, are read side
+	// by side.
+	AtOnce int
+	// AuditTime is kept free for the daily comparison in each run, which has what the
+	// scan leaves besides.
+	AuditTime time.Duration
 	// Lease must be longer than the longest run.
 	Lease time.Duration
 	// Slack is kept free at the end of a run for leaving the cursors behind.
@@ -85,6 +96,8 @@ type Report struct {
 	OldestS float64 // age in seconds of the oldest open row that was met
 	Whole   bool    // the scan reached its end within the time
 	Err     error   // the first error met; the run goes on past it
+	// Audit is what the daily comparison did in this run.
+	Audit AuditReport
 }
 
 // What a run can do to a row.
@@ -94,13 +107,15 @@ const (
 	Exhausted     = "exhausted"
 	BodyExpiring  = "body_expiring"
 	BodyWarning   = "body_warning"
+	GapExpired    = "gap_expired"  // a parked row whose gap never closed is failed
 	PromiseKept   = "promise_kept" // the subject is terminal: its outbox row is removed
 	Orphan        = "orphan"       // the subject does not exist
 	OrphanRemoved = "orphan_removed"
 	Sleeping      = "sleeping" // held, or a live lease: looked at again later
 	Lost          = "lost"     // somebody else was faster
 	NotSent       = "not_sent"
-	Unreadable    = "unreadable" // the row is no outbox row
+	Unreadable    = "unreadable"    // the row is no outbox row, or its subject no inbox row
+	AheadRemoved  = "promise_ahead" // a promise of a later life than its ended subject's is removed
 )
 
 const leaseName = "reconciler"
@@ -122,11 +137,29 @@ func (r *Reconciler) Run(ctx context.Context) Report {
 	work, cancel := context.WithTimeout(ctx, r.budget(ctx))
 	defer cancel()
 	r.due(work, &report)
-	cursors := r.scan(work, decodeCursors(state, r.Policy.Segments), &report)
+	scan, done := sooner(work, r.Policy.AuditTime)
+	cursors := r.scan(scan, decodeCursors(state, r.Policy.Segments), &report)
+	done()
 	if err := r.Store.Release(ctx, leaseName, owner, cursors.encode()); err != nil {
 		report.note(err)
 	}
+	report.Audit = r.comparer().Audit(work, r.Policy.Lease)
 	return report
+}
+
+// sooner ends a context some time before its deadline.
+func sooner(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-by))
+}
+
+// comparer is the daily comparison's. What it finishes beyond its time and the
+// cursors it leaves behind share the slack with the run's own.
+func (r *Reconciler) comparer() *Comparer {
+	return &Comparer{Store: r.Store, Now: r.Now, NewID: r.NewID, AtOnce: r.Policy.AtOnce, Slack: r.Policy.Slack / 3}
 }
 
 // budget is the time a run may use, so that the rest suffices to leave in order.
@@ -200,40 +233,89 @@ func (c cursors) encode() string {
 	return string(b)
 }
 
-// scan reads the segments in turn, a page each, until all are done or time is up.
+// scan reads the segments side by side until all are done or time is up.
 func (r *Reconciler) scan(ctx context.Context, c cursors, report *Report) cursors {
-	over := slices.Clone(c.Done) // for this run: done, or failed and left to the next one
-	for slices.Contains(over, false) {
-		for segment := range c.From {
-			if over[segment] {
-				continue
-			}
-			if ctx.Err() != nil {
-				return c
-			}
-			page, err := r.Store.ScanOutbox(ctx, segment, r.Policy.Segments, r.Now(), c.From[segment], r.Policy.PageRows)
-			if err != nil {
-				// The other segments go on; this one is read again the next time.
-				report.note(err)
-				over[segment] = true
-				continue
-			}
-			if page.Unreadable > 0 {
-				report.Acts[Unreadable] += page.Unreadable
-			}
-			if !r.look(ctx, page.Rows, report) {
-				return c
-			}
-			c.From[segment], c.Done[segment] = page.Next, page.Next == ""
-			over[segment] = c.Done[segment]
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(r.Policy.AtOnce)
+	for segment := range c.From {
+		if c.Done[segment] {
+			continue
 		}
+		group.Go(func() error {
+			part := Report{Acts: map[string]int{}}
+			c.From[segment], c.Done[segment] = r.segment(ctx, segment, c.From[segment], &part)
+			mu.Lock()
+			defer mu.Unlock()
+			report.merge(part)
+			return nil
+		})
 	}
+	_ = group.Wait() // its functions return no error
 	report.Whole = c.whole()
 	return c
 }
 
+// segment reads one segment on from a cursor, and looks at what is due. It
+// returns where the next run goes on, and whether the segment is at its end. The
+// cursor moves only past pages that were looked at whole; a segment that cannot
+// be read is left to the next run, and the others go on.
+func (r *Reconciler) segment(ctx context.Context, segment int, from string, report *Report) (string, bool) {
+	for ctx.Err() == nil {
+		rows, next, err := r.gather(ctx, segment, from, report)
+		if !r.look(ctx, rows, report) {
+			return from, false
+		}
+		if from = next; err != nil {
+			report.note(unlessOver(ctx, err))
+			return from, false
+		}
+		if from == "" {
+			return "", true
+		}
+	}
+	return from, false
+}
+
+// Of a page a hundredth may be due: pages are gathered until it is worth looking,
+// so that subjects are read and wake-ups are sent in full batches.
+const (
+	gatherRows  = 100
+	gatherPages = 25
+)
+
+// gather reads pages on from a cursor. On an error it returns what it has read
+// before, and where that ends.
+func (r *Reconciler) gather(ctx context.Context, segment int, from string, report *Report) (rows []webhook.Outbox, next string, err error) {
+	unreadable := 0
+	for range gatherPages {
+		var page webhook.OutboxPage
+		if page, err = r.Store.ScanOutbox(ctx, segment, r.Policy.Segments, r.Now(), from, r.Policy.PageRows); err != nil {
+			break
+		}
+		unreadable += page.Unreadable
+		rows, from = append(rows, page.Rows...), page.Next
+		if from == "" || len(rows) >= gatherRows {
+			break
+		}
+	}
+	if unreadable > 0 {
+		report.Acts[Unreadable] += unreadable
+	}
+	return rows, from, err
+}
+
+func (r *Report) merge(part Report) {
+	r.Looked += part.Looked
+	r.OldestS = max(r.OldestS, part.OldestS)
+	for act, n := range part.Acts {
+		r.Acts[act] += n
+	}
+	r.note(part.Err)
+}
+
 func (r *Report) note(err error) {
-	if r.Err == nil {
+	if r.Err == nil && err != nil {
 		r.Err = err
 	}
 }

@@ -43,9 +43,11 @@ import (
 	"dakghar/internal/dynamo"
 	"dakghar/internal/ingress"
 	"dakghar/internal/lambdaedge"
+	"dakghar/internal/limit"
 	"dakghar/internal/processor"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
+	"dakghar/internal/provider/remote/fakeprovider"
 	"dakghar/internal/queue"
 	"dakghar/internal/reconciler"
 	"dakghar/internal/relay"
@@ -151,6 +153,9 @@ type Options struct {
 	SourceRate int
 	// InlineBytes is 32 KiB when zero.
 	InlineBytes int
+	// API is what stands in for the providers' APIs: the reconciler compares their
+	// lists. Without it there are no back-fills.
+	API *fakeprovider.Server
 	// Skew is how far a program's clock is ahead of the world's, by program name.
 	Skew map[string]time.Duration
 	// Grounds lends the tables, in a DynamoDB outside of this process. The world
@@ -305,7 +310,7 @@ func (w *World) newIngress(cfg aws.Config, o Options) *lambdaedge.HTTP {
 		Receiver: &ingress.Receiver{
 			Providers: w.Providers, Endpoints: directory.New(store), Keys: secret.Texts{Cache: keys},
 			Bodies: w.bodies(cfg, o, now), Inbox: store, Recent: ingress.NewRecent(64), Budget: patience,
-			Sources: ingress.NewSources(o.SourceRate, o.SourceRate), Limits: ingress.NewLimiter(store, patience),
+			Sources: limit.NewSources(o.SourceRate, o.SourceRate), Limits: limit.NewLimiter(store, patience),
 			Now: now, NewID: w.NewID,
 		},
 		Log: telemetry.New(w.Log, "ingress", now), Now: now, KeyAge: keys.Oldest,
@@ -335,6 +340,7 @@ func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
 				Theirs: backoff.Schedule{First: 15 * time.Second, Max: time.Hour},
 				Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
 			},
+			Gaps:    processor.NewGaps(store),
 			Breaker: &processor.Breaker{Trip: 5, Open: backoff.Schedule{First: 5 * time.Second, Max: time.Minute}},
 			Now:     now, NewID: w.NewID, Chance: w.chance, Wait: w.wait,
 		},
@@ -345,6 +351,7 @@ func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
 func (w *World) newReconciler(cfg aws.Config, o Options) *lambdaedge.Schedule {
 	now := w.clockOf("reconciler", o)
 	return &lambdaedge.Schedule{
+		Backfill: w.backfill(cfg, o, now, func() bool { return w.Reconciler.Switch.Dead() }),
 		Reconciler: &reconciler.Reconciler{
 			Store: w.store(cfg), Queue: w.wakes(cfg), Now: now, NewID: w.NewID, Chance: w.chance,
 			Policy: reconciler.Policy{

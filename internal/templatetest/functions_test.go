@@ -30,7 +30,8 @@ var environment = map[string]map[string]string{
 	},
 	"ReconcilerFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "BUSINESS_TABLE": "BusinessTable",
-		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
+		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
+		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
 }

@@ -100,6 +100,8 @@ func IfAbsent() Condition { return Condition{Attribute: "pk", Relation: Absent} 
 type Plan struct {
 	Outcome Outcome // Applied, Stale or Ignored
 	Actions []Action
+	// Effects are what others are told, at most [EffectsMax], if the plan is committed.
+	Effects []Announcement
 }
 
 // ActionsMax bounds a plan: DynamoDB commits at most 100 actions together, and

@@ -81,6 +81,12 @@ func hashID(parts ...string) string {
 	return idEncoding.EncodeToString(h.Sum(sum[:0])[:25])
 }
 
+// DeriveID returns an identity made of parts: a prefix for people, and a hash in
+// which the label keeps different uses apart.
+func DeriveID(prefix, label string, parts ...string) string {
+	return prefix + hashID(append([]string{label}, parts...)...)
+}
+
 // DigestOf returns the digest of a raw body.
 func DigestOf(body []byte) Digest {
 	sum := sha256.Sum256(body)
@@ -100,8 +106,16 @@ func ShardOf(id string) int {
 // Topic says what an outbox row promises.
 type Topic string
 
-// TopicProcess wakes the processor for an inbox row.
-const TopicProcess Topic = "process"
+// The topics.
+const (
+	// TopicProcess wakes the processor for an inbox row.
+	TopicProcess Topic = "process"
+	// TopicEffect tells the dispatcher what an event has brought about.
+	TopicEffect Topic = "effect"
+	// TopicDeliver wakes the dispatcher for a delivery. It is a message only: a
+	// delivery is its own promise.
+	TopicDeliver Topic = "deliver"
+)
 
 // NewOutboxID returns the outbox row's key for a subject's promise. Ordinal
 // tells apart several promises of one subject and topic.

@@ -107,6 +107,10 @@ type Outbox struct {
 	// InDueIndex is set when the row was inserted too early for the queue to
 	// carry it: the due index then brings it at its time.
 	InDueIndex bool
+	// Effect is what a promise of [TopicEffect] is about; nil for every other one.
+	Effect *Effect
+	// Cursor is how far its fan-out has come: the last subscription that was served.
+	Cursor string
 }
 
 // PublishAhead is how far ahead of its due time an outbox row is handed to the

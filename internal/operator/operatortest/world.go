@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	standard "dakghar/internal/business"
 	"dakghar/internal/operator"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
@@ -30,6 +32,7 @@ type World struct {
 	Clock     time.Time
 	Endpoints map[webhook.EndpointID]webhook.Endpoint
 	Acts      []webhook.Act
+	Jobs      map[string]webhook.Job
 	// Secrets are values by secret name and version.
 	Secrets map[string]map[webhook.KeyVersion]string
 	Rows    map[webhook.InboxID]webhook.Inbox
@@ -38,15 +41,21 @@ type World struct {
 	Promises map[webhook.OutboxID]webhook.Outbox
 	Bodies   map[webhook.BodyID][]byte
 	Items    map[webhook.Key]webhook.Item
-	// Fail, when set, may end a call before it does anything, by its name.
-	Fail func(call string) error
+	// EventLetters and RelayLetters are the dead-letter queues.
+	EventLetters, RelayLetters LetterQueue
+	// Fail, when set, may end a call before it does anything, by its name; Lose may
+	// take its answer away after it has done everything.
+	Fail, Lose func(call string) error
 	// Rival, when set, runs once before an endpoint is updated.
 	Rival func(w *World)
 	// Answer, when set, answers in place of the front door.
 	Answer func(url string, header map[string]string, body []byte) (int, []byte, error)
 
 	Providers *provider.Registry
+	Router    *standard.Router
 	ids       int
+	// current is the newest version by secret name.
+	current map[string]webhook.KeyVersion
 }
 
 // ErrDown is a store that does not answer.
@@ -61,24 +70,29 @@ func New() *World {
 	return &World{
 		Clock:     time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
 		Endpoints: map[webhook.EndpointID]webhook.Endpoint{},
+		Jobs:      map[string]webhook.Job{},
 		Secrets:   map[string]map[webhook.KeyVersion]string{},
 		Rows:      map[webhook.InboxID]webhook.Inbox{},
 		Applied:   map[webhook.InboxID]bool{},
 		Promises:  map[webhook.OutboxID]webhook.Outbox{},
 		Bodies:    map[webhook.BodyID][]byte{},
 		Items:     map[webhook.Key]webhook.Item{},
+		current:   map[string]webhook.KeyVersion{},
 		Fail:      func(string) error { return nil },
+		Lose:      func(string) error { return nil },
 		Providers: providers,
+		Router:    standard.Standard(),
 	}
 }
 
 // Operator returns an operator of this world, called ada.
 func (w *World) Operator() *operator.Operator {
 	return &operator.Operator{
-		Registry: registry{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sender: door{w},
-		Providers: w.Providers, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
+		Registry: registry{w}, Jobs: jobs{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sender: door{w},
+		EventDeadLetters: letters{w, &w.EventLetters}, RelayFailures: letters{w, &w.RelayLetters},
+		Providers: w.Providers, Router: w.Router, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },
-		Now: w.now, KeepInbox: 400 * 24 * time.Hour,
+		Now: w.now, Workers: 1, KeepInbox: 400 * 24 * time.Hour,
 		NewID: func() string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -160,7 +174,7 @@ func (r registry) UpdateEndpointBy(_ context.Context, e webhook.Endpoint, a webh
 	e.Revision++
 	r.w.Endpoints[e.ID] = e
 	r.w.Acts = append(r.w.Acts, a)
-	return true, nil
+	return true, r.w.Lose("UpdateEndpointBy")
 }
 
 func (r registry) RecordAct(_ context.Context, a webhook.Act) error {
@@ -173,14 +187,94 @@ func (r registry) RecordAct(_ context.Context, a webhook.Act) error {
 	return nil
 }
 
-func (r registry) Acts(_ context.Context, since, _ time.Time) iter.Seq2[webhook.Act, error] {
+func (r registry) Acts(_ context.Context, since, until time.Time) iter.Seq2[webhook.Act, error] {
 	return func(yield func(webhook.Act, error) bool) {
+		if err := r.w.Fail("Acts"); err != nil {
+			yield(webhook.Act{}, err)
+			return
+		}
 		for _, a := range slices.Backward(r.w.Acts) {
-			if !a.At.Before(since) && !yield(a, nil) {
+			if !a.At.Before(since) && !a.At.After(until) && !yield(a, nil) {
 				return
 			}
 		}
 	}
+}
+
+func (r registry) ActsOn(_ context.Context, subject string) ([]webhook.Act, error) {
+	if err := r.w.Fail("ActsOn"); err != nil {
+		return nil, err
+	}
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	var acts []webhook.Act
+	for _, a := range slices.Backward(r.w.Acts) {
+		if a.Subject == subject || strings.HasPrefix(a.Subject, subject+" ") {
+			acts = append(acts, a)
+		}
+	}
+	return acts, nil
+}
+
+type jobs struct{ w *World }
+
+func (j jobs) CreateJobBy(_ context.Context, job webhook.Job, a webhook.Act) (bool, error) {
+	return j.write("CreateJobBy", job, &a)
+}
+
+func (j jobs) UpdateJob(_ context.Context, job webhook.Job) (bool, error) {
+	return j.write("UpdateJob", job, nil)
+}
+
+func (j jobs) UpdateJobBy(_ context.Context, job webhook.Job, a webhook.Act) (bool, error) {
+	return j.write("UpdateJobBy", job, &a)
+}
+
+// write writes over the revision that was seen; a job that is not there has none.
+func (j jobs) write(call string, job webhook.Job, a *webhook.Act) (bool, error) {
+	if err := j.w.Fail(call); err != nil {
+		return false, err
+	}
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	if j.w.Jobs[job.ID].Revision != job.Revision {
+		return false, nil
+	}
+	job.Revision++
+	j.w.Jobs[job.ID] = job
+	if a != nil {
+		j.w.Acts = append(j.w.Acts, *a)
+	}
+	return true, j.w.Lose(call)
+}
+
+func (j jobs) Job(_ context.Context, id string) (webhook.Job, bool, error) {
+	if err := j.w.Fail("Job"); err != nil {
+		return webhook.Job{}, false, err
+	}
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	job, ok := j.w.Jobs[id]
+	return job, ok, nil
+}
+
+func (j jobs) Jobs(context.Context) iter.Seq2[webhook.Job, error] {
+	return func(yield func(webhook.Job, error) bool) {
+		for _, id := range slices.Backward(slices.Sorted(maps.Keys(j.w.Jobs))) {
+			if !yield(j.w.Jobs[id], nil) {
+				return
+			}
+		}
+	}
+}
+
+func (j jobs) JobDid(_ context.Context, job, subject string) (bool, error) {
+	if err := j.w.Fail("JobDid"); err != nil {
+		return false, err
+	}
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	return slices.ContainsFunc(j.w.Acts, func(a webhook.Act) bool { return a.Job == job && a.Subject == subject }), nil
 }
 
 type secrets struct{ w *World }
@@ -221,6 +315,9 @@ func (s secrets) write(call string, e webhook.Endpoint, v operator.Secret, token
 		s.w.Secrets[e.Secret] = map[webhook.KeyVersion]string{}
 	}
 	s.w.Secrets[e.Secret][webhook.KeyVersion(token)] = v.Reveal()
+	if !has {
+		s.w.current[e.Secret] = webhook.KeyVersion(token)
+	}
 	return webhook.KeyVersion(token), nil
 }
 
@@ -241,85 +338,176 @@ func (s secrets) Value(_ context.Context, e webhook.Endpoint, v webhook.KeyVersi
 	return operator.NewSecret(text), nil
 }
 
+func (s secrets) Current(ctx context.Context, e webhook.Endpoint) (webhook.KeyVersion, operator.Secret, error) {
+	s.w.mu.Lock()
+	version, ok := s.w.current[e.Secret]
+	s.w.mu.Unlock()
+	if !ok {
+		return "", operator.Secret{}, operator.ErrNoVersion
+	}
+	value, err := s.Value(ctx, e, version)
+	return version, value, err
+}
+
 type inbox struct{ w *World }
 
 func (i inbox) Inbox(_ context.Context, id webhook.InboxID) (webhook.Inbox, bool, error) {
+	if err := i.w.Fail("Inbox"); err != nil {
+		return webhook.Inbox{}, false, err
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
 	row, ok := i.w.Rows[id]
-	return row, ok, i.w.Fail("Inbox")
+	return row, ok, nil
 }
 
-func (i inbox) RecentInbox(_ context.Context, e webhook.EndpointID, since, _ time.Time) iter.Seq2[webhook.Inbox, error] {
-	return i.list("RecentInbox", func(r webhook.Inbox) bool { return r.Endpoint == e && !r.ReceivedAt.Before(since) })
+func (i inbox) Inboxes(_ context.Context, ids []webhook.InboxID) ([]webhook.Inbox, error) {
+	if err := i.w.Fail("Inboxes"); err != nil {
+		return nil, err
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	var rows []webhook.Inbox
+	for _, id := range ids {
+		if row, ok := i.w.Rows[id]; ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
 }
 
-func (i inbox) FailedInbox(_ context.Context, since time.Time) iter.Seq2[webhook.Inbox, error] {
-	return i.list("FailedInbox", func(r webhook.Inbox) bool { return r.Status == webhook.Failed && !r.ProcessedAt.Before(since) })
+func (i inbox) RecentInbox(_ context.Context, e webhook.EndpointID, since, until time.Time) iter.Seq2[webhook.Inbox, error] {
+	return i.list("RecentInbox", since, until, func(r webhook.Inbox) (time.Time, bool) { return r.ReceivedAt, r.Endpoint == e })
+}
+
+func (i inbox) FailedInbox(_ context.Context, since, until time.Time) iter.Seq2[webhook.Inbox, error] {
+	return i.list("FailedInbox", since, until, func(r webhook.Inbox) (time.Time, bool) { return r.ProcessedAt, r.Status == webhook.Failed })
+}
+
+func (i inbox) Outbox(_ context.Context, id webhook.OutboxID) (webhook.Outbox, bool, error) {
+	if err := i.w.Fail("Outbox"); err != nil {
+		return webhook.Outbox{}, false, err
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	o, ok := i.w.Promises[id]
+	return o, ok, nil
+}
+
+func (i inbox) Mark(_ context.Context, id webhook.InboxID, run int) (webhook.Mark, bool, error) {
+	if err := i.w.Fail("Mark"); err != nil {
+		return webhook.Mark{}, false, err
+	}
+	row := i.w.Rows[id]
+	if !i.w.Applied[id] || row.Run != run {
+		return webhook.Mark{}, false, nil
+	}
+	return webhook.Mark{InboxID: id, Run: run, At: row.ProcessedAt}, true, nil
+}
+
+// OpenPromises has pages of three, so that a test meets more than one.
+func (i inbox) OpenPromises(_ context.Context, from string, _ int) (webhook.OutboxPage, error) {
+	if err := i.w.Fail("OpenPromises"); err != nil {
+		return webhook.OutboxPage{}, err
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	var page webhook.OutboxPage
+	for _, id := range slices.Sorted(maps.Keys(i.w.Promises)) {
+		if string(id) <= from {
+			continue
+		}
+		if len(page.Rows) == 3 {
+			page.Next = string(page.Rows[2].ID)
+			break
+		}
+		page.Rows = append(page.Rows, i.w.Promises[id])
+	}
+	return page, nil
+}
+
+func (i inbox) BringNear(_ context.Context, o webhook.Outbox) (bool, error) {
+	if err := i.w.Fail("BringNear"); err != nil {
+		return false, err
+	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	if there, ok := i.w.Promises[o.ID]; !ok || there.Gen != o.Gen {
+		return false, nil
+	}
+	i.w.Promises[o.ID] = o
+	return true, i.w.Lose("BringNear")
 }
 
 func (i inbox) Reopen(_ context.Context, c webhook.Change, _ int, promise webhook.Outbox, a webhook.Act) (webhook.Verdict, error) {
 	if err := i.w.Fail("Reopen"); err != nil {
 		return 0, err
 	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
 	row := i.w.Rows[c.ID]
 	switch {
 	case !c.Guard.Allows(row):
 		return webhook.ClaimLost, nil
-	case i.w.Applied[c.ID]:
+	case i.w.Applied[c.ID] && !c.NextRun:
 		return webhook.MarkExists, nil
 	}
 	i.w.Rows[c.ID], i.w.Promises[promise.ID], i.w.Acts = c.Apply(row), promise, append(i.w.Acts, a)
-	return webhook.Committed, nil
+	return webhook.Committed, i.w.Lose("Reopen")
 }
 
 func (i inbox) Hold(_ context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error) {
-	written, err := i.change("Hold", c, a)
-	if written {
-		i.w.Promises[promise.ID] = promise
-	}
-	return written, err
+	return i.change("Hold", c, a, func() { i.w.Promises[promise.ID] = promise })
 }
 
 func (i inbox) FailBy(_ context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error) {
-	written, err := i.change("FailBy", c, a)
-	if written {
-		delete(i.w.Promises, promise)
-	}
-	return written, err
+	return i.change("FailBy", c, a, func() { delete(i.w.Promises, promise) })
 }
 
-func (i inbox) change(call string, c webhook.Change, a webhook.Act) (bool, error) {
+func (i inbox) change(call string, c webhook.Change, a webhook.Act, with func()) (bool, error) {
 	if err := i.w.Fail(call); err != nil {
 		return false, err
 	}
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
 	row := i.w.Rows[c.ID]
 	if !c.Guard.Allows(row) {
 		return false, nil
 	}
 	i.w.Rows[c.ID], i.w.Acts = c.Apply(row), append(i.w.Acts, a)
-	return true, nil
+	with()
+	return true, i.w.Lose(call)
 }
 
-func (i inbox) list(call string, pick func(webhook.Inbox) bool) iter.Seq2[webhook.Inbox, error] {
+func (i inbox) list(call string, since, until time.Time, pick func(webhook.Inbox) (time.Time, bool)) iter.Seq2[webhook.Inbox, error] {
 	return func(yield func(webhook.Inbox, error) bool) {
 		if err := i.w.Fail(call); err != nil {
 			yield(webhook.Inbox{}, err)
 			return
 		}
-		var rows []webhook.Inbox
-		for _, r := range i.w.Rows {
-			if pick(r) {
-				rows = append(rows, r)
-			}
-		}
-		slices.SortFunc(rows, func(a, b webhook.Inbox) int {
-			return 2*b.ReceivedAt.Compare(a.ReceivedAt) + strings.Compare(string(a.ID), string(b.ID))
-		})
-		for _, r := range rows {
+		for _, r := range i.picked(since, until, pick) {
 			if !yield(r, nil) {
 				return
 			}
 		}
 	}
+}
+
+func (i inbox) picked(since, until time.Time, pick func(webhook.Inbox) (time.Time, bool)) []webhook.Inbox {
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	var rows []webhook.Inbox
+	for _, r := range i.w.Rows {
+		if at, ok := pick(r); ok && !at.Before(since) && !at.After(until) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b webhook.Inbox) int {
+		atA, _ := pick(a)
+		atB, _ := pick(b)
+		return 2*atB.Compare(atA) + strings.Compare(string(a.ID), string(b.ID))
+	})
+	return rows
 }
 
 type bodies struct{ w *World }
@@ -352,7 +540,9 @@ func (b business) Rows(_ context.Context, partition, prefix string) iter.Seq2[we
 		}
 		slices.SortFunc(keys, func(a, b webhook.Key) int { return strings.Compare(a.SK, b.SK) })
 		for _, k := range keys {
-			if !yield(b.w.Items[k], nil) {
+			row := maps.Clone(b.w.Items[k])
+			row["pk"], row["sk"] = k.PK, k.SK
+			if !yield(row, nil) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,11 +23,12 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// The endpoint of a showing. Its secret protects nothing.
+// Endpoint is what a showing's events are sent to. Its secret protects nothing.
+const Endpoint webhook.EndpointID = "fault-demo"
+
 const (
-	endpointID webhook.EndpointID = "fault-demo"
-	tenant     webhook.Tenant     = "default"
-	secretText                    = "whsec_secret_of_a_showing_on_one_machine"
+	tenant     webhook.Tenant = "default"
+	secretText                = "whsec_secret_of_a_showing_on_one_machine"
 )
 
 // event is one of a showing's events.
@@ -38,7 +40,7 @@ type event struct {
 }
 
 func (e *event) inboxID() webhook.InboxID {
-	return webhook.DeriveInboxID(webhook.Scope(endpointID), "stripe", e.id)
+	return webhook.DeriveInboxID(webhook.Scope(Endpoint), "stripe", e.id)
 }
 
 // register makes the endpoint as an operator's command does.
@@ -48,7 +50,7 @@ func (s *Site) register(ctx context.Context, prefix string) error {
 		return err
 	}
 	s.adapter, _ = registry.Lookup("stripe")
-	name := prefix + string(endpointID)
+	name := prefix + string(Endpoint)
 	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
 	if err != nil {
 		return fmt.Errorf("the showing's secret: %w", err)
@@ -60,11 +62,11 @@ func (s *Site) register(ctx context.Context, prefix string) error {
 	s.key = signature.Key{Version: aws.ToString(made.VersionId), Secret: decoded}
 	now := s.Now()
 	created, err := s.store.CreateEndpoint(ctx, webhook.Endpoint{
-		ID: endpointID, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(endpointID), Secret: name, Overlap: time.Hour, CreatedAt: now,
+		ID: Endpoint, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(Endpoint), Secret: name, Overlap: time.Hour, CreatedAt: now,
 		Keys: []webhook.TrustedKey{{Version: webhook.KeyVersion(s.key.Version), AddedAt: now, FirstMatch: now}},
 	})
 	if err == nil && !created {
-		err = fmt.Errorf("endpoint %s is there already", endpointID)
+		err = fmt.Errorf("endpoint %s is there already", Endpoint)
 	}
 	return err
 }
@@ -116,7 +118,7 @@ func (s *Site) postOnce(ctx context.Context, e *event) (int, error) {
 		return 0, err
 	}
 	maps.Copy(headers, signed)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Stack.FrontDoorURL()+"/in/stripe/"+string(endpointID), bytes.NewReader(e.sample.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Stack.FrontDoorURL()+"/in/stripe/"+string(Endpoint), bytes.NewReader(e.sample.Body))
 	if err != nil {
 		return 0, err
 	}
@@ -179,10 +181,10 @@ func (s *Site) hurry(ctx context.Context) error {
 			return err
 		}
 		if !open {
-			continue
+			return fmt.Errorf("%s has no promise any more", e.id)
 		}
-		if _, err := s.store.PushWake(ctx, promise, s.Now()); err != nil {
-			return err
+		if moved, err := s.store.PushWake(ctx, promise, s.Now()); err != nil || !moved {
+			return errors.Join(err, fmt.Errorf("the promise of %s was moved by others", e.id))
 		}
 	}
 	s.step("the reconciler's next look, minutes ahead, is brought forward")
@@ -198,7 +200,7 @@ func (s *Site) rows(ctx context.Context) ([]Row, error) {
 			return nil, err
 		}
 		balance, _, err := s.store.Get(ctx, business.LedgerBalanceKey(webhook.Event{
-			Tenant: tenant, Provider: "stripe", Endpoint: endpointID, InboxID: e.inboxID(),
+			Tenant: tenant, Provider: "stripe", Endpoint: Endpoint, InboxID: e.inboxID(),
 			Facts: webhook.Facts{ObjectType: webhook.Payment, ObjectID: e.object},
 		}))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"dakghar/internal/devstack/fault"
 	"dakghar/internal/webhook"
@@ -52,7 +53,7 @@ func simply(events int, faults ...fault.Fault) func(context.Context, *Site) erro
 
 // calls are the faults of single calls.
 func calls() []Fault {
-	inProgress := accepting(fault.Fail, 1)
+	inProgress := accepting(fault.Fail, 2) // a request's client tries twice
 	inProgress.Code, inProgress.HTTPStatus = "TransactionInProgressException", 400
 	return []Fault{
 		{
@@ -103,9 +104,7 @@ func calls() []Fault {
 		{
 			Name: "lost-stream", Shows: "R1, D5", want: applied(3),
 			Says: "The stream loses records: nobody is told of the events, and the reconciler comes for them.",
-			show: func(ctx context.Context, s *Site) error {
-				return errors.Join(unpublished(ctx, s, 3), s.hurry(ctx))
-			},
+			show: func(ctx context.Context, s *Site) error { return unpublished(ctx, s, 3, s.hurry) },
 		},
 		{
 			Name: "purged-queue", Shows: "R1", want: applied(3),
@@ -123,7 +122,7 @@ func calls() []Fault {
 		{
 			Name: "business-outage", Shows: "W4, T5", want: applied(3),
 			Says: "The business table is throttled for a while: attempts are given back, and no event fails.",
-			show: simply(3, fault.Fault{Service: "dynamodb", Table: "BusinessTable", Mode: fault.Throttle, Count: 24}),
+			show: simply(3, fault.Fault{Service: "dynamodb", Table: "BusinessTable", Mode: fault.Throttle, Count: 12}),
 		},
 		{
 			Name: "body-expiring", Shows: "D6, A6", want: map[string]int{"FAILED": 1},
@@ -150,23 +149,27 @@ func lateWrite(ctx context.Context, s *Site) error {
 	return errors.Join(s.letGo(ctx), s.clear())
 }
 
-// unpublished sends events whose stream records are lost.
-func unpublished(ctx context.Context, s *Site, events int) error {
-	if err := s.arm(fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: fault.Stall}); err != nil {
+// unpublished sends events whose stream records are lost, with those of what is
+// done to their promises then.
+func unpublished(ctx context.Context, s *Site, events int, then func(context.Context) error) error {
+	if err := s.arm(reading(fault.Lose, 0)); err != nil {
 		return err
 	}
 	if err := s.send(ctx, events); err != nil {
 		return err
 	}
-	// What was held goes through, and its one answer holds all the records.
-	s.Stack.Faults().Clear("")
-	if err := s.arm(reading(fault.Lose, 1)); err != nil {
+	if err := then(ctx); err != nil {
 		return err
 	}
-	if err := s.hit(ctx); err != nil {
+	read := s.Stack.Faults().List()[0].Seen
+	err := s.await(ctx, "the stream was read to its end", func() (bool, error) {
+		// The first of two further reads may have begun before the last event.
+		return s.Stack.Faults().List()[0].Seen >= read+2, nil
+	})
+	if err != nil {
 		return err
 	}
-	s.step("their records are lost")
+	s.step("the stream's records of that are lost")
 	return s.clear()
 }
 
@@ -184,7 +187,8 @@ func partialBatch(ctx context.Context, s *Site) error {
 }
 
 func purgedQueue(ctx context.Context, s *Site) error {
-	if err := s.arm(fault.Fault{Service: "sqs", Operation: "ReceiveMessage", Mode: fault.Stall}); err != nil {
+	// A purge finds only what nobody has received.
+	if err := s.setQueue(ctx, sqstypes.QueueAttributeNameDelaySeconds, "30"); err != nil {
 		return err
 	}
 	if err := s.send(ctx, 3); err != nil {
@@ -203,13 +207,14 @@ func purgedQueue(ctx context.Context, s *Site) error {
 		return err
 	}
 	s.step("their wakes are published, and purged")
-	return errors.Join(s.clear(), s.hurry(ctx))
+	return errors.Join(s.setQueue(ctx, sqstypes.QueueAttributeNameDelaySeconds, "0"), s.hurry(ctx))
 }
 
 func bodyExpiring(ctx context.Context, s *Site) error {
-	if err := unpublished(ctx, s, 1); err != nil {
-		return err
-	}
+	return unpublished(ctx, s, 1, func(ctx context.Context) error { return errors.Join(s.expireSoon(ctx), s.hurry(ctx)) })
+}
+
+func (s *Site) expireSoon(ctx context.Context) error {
 	expires := s.Now().Add(24 * time.Hour)
 	update := "SET bx = :at"
 	_, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -217,11 +222,8 @@ func bodyExpiring(ctx context.Context, s *Site) error {
 		Key:                       map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: string(s.sent[0].inboxID())}},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":at": &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.UnixMilli(), 10)}},
 	})
-	if err != nil {
-		return err
-	}
 	s.step("its row is told that the body lives one day more, in place of a wait of 28 days")
-	return s.hurry(ctx)
+	return err
 }
 
 // deaths are the faults of whole processes.
@@ -375,30 +377,27 @@ func operators() []Fault {
 			Name: "old-scan", Shows: "R1, R3", want: applied(1),
 			Says: "The reconciler has scanned an event's promise, and the event is failed and replayed before it acts: it touches nothing of the new life.",
 			show: func(ctx context.Context, s *Site) error {
-				if err := unpublished(ctx, s, 1); err != nil {
+				if err := unpublished(ctx, s, 1, func(context.Context) error { return nil }); err != nil {
 					return err
 				}
 				id := s.sent[0].inboxID()
-				for _, read := range []string{"GetItem", "BatchGetItem"} { // whichever the reconciler reads subjects with
-					if err := s.arm(fault.Fault{Service: "dynamodb", Operation: read, Table: "InboxTable", Mode: fault.Stall, Count: 1}); err != nil {
-						return err
-					}
-				}
-				if err := s.hurry(ctx); err != nil {
+				// What the reconciler reads of a promise's subject, after its scan.
+				read := fault.Fault{Service: "dynamodb", Operation: "BatchGetItem", Table: "InboxTable", Mode: fault.Stall, Count: 1}
+				if err := s.arm(reading(fault.Lose, 0), read); err != nil {
 					return err
 				}
-				if err := s.held(ctx, 1); err != nil {
+				if err := errors.Join(s.hurry(ctx), s.held(ctx, 1)); err != nil {
 					return err
 				}
 				s.step("the reconciler has read the promise, and waits")
+				s.Stack.Faults().Clear("dynamodbstreams")
 				if _, err := s.Operator.Fail(ctx, id, why); err != nil {
 					return err
 				}
 				if _, err := s.Operator.Replay(ctx, id, why); err != nil {
 					return err
 				}
-				s.Stack.Faults().Clear("")
-				return nil
+				return s.clear()
 			},
 		},
 	}
@@ -429,7 +428,7 @@ func (s *Site) idle(ctx context.Context) error {
 }
 
 func replayTwice(ctx context.Context, s *Site) error {
-	if err := unpublished(ctx, s, 1); err != nil {
+	if err := unpublished(ctx, s, 1, func(context.Context) error { return nil }); err != nil {
 		return err
 	}
 	id := s.sent[0].inboxID()

@@ -195,11 +195,14 @@ func Open(ctx context.Context, c Config) (*Site, error) {
 	if err := s.register(ctx, declared.Outputs["SecretPrefix"]); err != nil {
 		return nil, err
 	}
-	_, err := s.queue.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
-		QueueUrl: &s.url, Attributes: map[string]string{string(sqstypes.QueueAttributeNameVisibilityTimeout): visibilitySeconds},
-	})
+	err := s.setQueue(ctx, sqstypes.QueueAttributeNameVisibilityTimeout, visibilitySeconds)
 	s.say("for this run a lease lasts %s s, a message comes back after %s s, and the reconciler runs every %s", leaseSeconds, visibilitySeconds, scheduleEvery)
 	return s, err
+}
+
+func (s *Site) setQueue(ctx context.Context, name sqstypes.QueueAttributeName, value string) error {
+	_, err := s.queue.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &s.url, Attributes: map[string]string{string(name): value}})
+	return err
 }
 
 // arm puts faults before the services.

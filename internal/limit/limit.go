@@ -1,4 +1,4 @@
-package ingress
+package limit
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// An endpoint's limit is kept by two buckets. The process's own, of the whole
+// A limit of many processes is kept by two buckets. The process's own, of the whole
 // rate and burst, refuses what one process alone must not let in, and costs
-// nothing. The endpoint's row, which all processes share, is told of a whole
+// nothing. Its row, which all processes share, is told of a whole
 // batch of requests at once, and afterwards: what the process let in is charged,
 // and the answer says how the row stands.
 //
@@ -39,10 +39,10 @@ import (
 // A row that does not answer refuses nobody by that: the process goes on as if
 // the other processes let in what their shares say.
 
-// Tokens keeps the rows of the endpoints' limits.
+// Tokens keeps the rows of limits.
 type Tokens interface {
 	// Settle charges what a process let in. On an error it is not known whether it did.
-	Settle(ctx context.Context, id webhook.EndpointID, c webhook.Settlement) (webhook.Settled, error)
+	Settle(ctx context.Context, name string, c webhook.Settlement) (webhook.Settled, error)
 }
 
 const (
@@ -57,26 +57,33 @@ const (
 	limitsMax = 10_000
 )
 
-// SettleTimeout is how long a request may wait for its endpoint's row.
+// SettleTimeout is how long a request may wait for its limit's row.
 const SettleTimeout = 150 * time.Millisecond
 
-// Limiter keeps the limits of the endpoints that this process receives for.
+// Limiter keeps this process's part in limits.
 type Limiter struct {
 	tokens  Tokens
 	timeout time.Duration
 
 	mu    sync.Mutex
-	known map[webhook.EndpointID]*lease
+	known map[string]*lease
 }
 
 // NewLimiter returns a limiter that waits for a row at most for timeout.
 func NewLimiter(tokens Tokens, timeout time.Duration) *Limiter {
-	return &Limiter{tokens: tokens, timeout: timeout, known: map[webhook.EndpointID]*lease{}}
+	return &Limiter{tokens: tokens, timeout: timeout, known: map[string]*lease{}}
+}
+
+// Of is one limit: requests a second in the long run, and at once. No rate is no
+// limit; without a burst it is what a second brings.
+type Of struct {
+	Name        string
+	Rate, Burst int
 }
 
 // Taken is a limiter's answer to one request.
 type Taken struct {
-	// OK is false where the endpoint's limit is reached.
+	// OK is false where the limit is reached.
 	OK bool
 	// Wait is how long a refused request should stay away.
 	Wait time.Duration
@@ -84,23 +91,23 @@ type Taken struct {
 	Err error
 }
 
-// Take lets one verified request in, or refuses it.
-func (l *Limiter) Take(ctx context.Context, e webhook.Endpoint, now time.Time) Taken {
+// Take lets one request in, or refuses it.
+func (l *Limiter) Take(ctx context.Context, e Of, now time.Time) Taken {
 	if e.Rate <= 0 {
 		return Taken{OK: true}
 	}
 	t := limitOf(e)
-	s := l.lease(e.ID, t, now)
+	s := l.lease(e.Name, t, now)
 	s.mu.Lock() // while the row is asked, too: its answer decides for those who wait
 	defer s.mu.Unlock()
 	return s.take(t, now, func(c webhook.Settlement) (webhook.Settled, error) {
 		ctx, cancel := context.WithTimeout(ctx, l.timeout)
 		defer cancel()
-		return l.tokens.Settle(ctx, e.ID, c)
+		return l.tokens.Settle(ctx, e.Name, c)
 	})
 }
 
-func (l *Limiter) lease(id webhook.EndpointID, t limit, now time.Time) *lease {
+func (l *Limiter) lease(id string, t numbers, now time.Time) *lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, ok := l.known[id]
@@ -114,12 +121,11 @@ func (l *Limiter) lease(id webhook.EndpointID, t limit, now time.Time) *lease {
 	return s
 }
 
-// limit is an endpoint's limit in numbers: requests a second, at once, and to a batch.
-type limit struct{ rate, burst, batch int }
+// numbers is a limit in numbers: requests a second, at once, and to a batch.
+type numbers struct{ rate, burst, batch int }
 
-// limitOf reads an endpoint's limit. Without a burst it is what a second brings.
-func limitOf(e webhook.Endpoint) limit {
-	t := limit{rate: e.Rate, burst: e.Burst}
+func limitOf(e Of) numbers {
+	t := numbers{rate: e.Rate, burst: e.Burst}
 	if t.burst <= 0 {
 		t.burst = t.rate
 	}

@@ -1,4 +1,4 @@
-package ingress_test
+package limit_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dakghar/internal/ingress"
+	"dakghar/internal/limit"
 	"dakghar/internal/sim"
 	"dakghar/internal/webhook"
 )
@@ -21,7 +21,7 @@ type sharedRow struct {
 	late bool
 }
 
-func (r *sharedRow) Settle(_ context.Context, _ webhook.EndpointID, c webhook.Settlement) (webhook.Settled, error) {
+func (r *sharedRow) Settle(_ context.Context, _ string, c webhook.Settlement) (webhook.Settled, error) {
 	if r.err != nil && !r.late {
 		return webhook.Settled{}, r.err
 	}
@@ -70,7 +70,7 @@ type outcome struct {
 func (tr traffic) run(t *testing.T, seed uint64) outcome {
 	t.Helper()
 	type process struct {
-		limiter      *ingress.Limiter
+		limiter      *limit.Limiter
 		off          time.Duration
 		asked, taken int
 	}
@@ -78,9 +78,9 @@ func (tr traffic) run(t *testing.T, seed uint64) outcome {
 	row := &sharedRow{}
 	crowd := make([]*process, tr.processes)
 	for i := range crowd {
-		crowd[i] = &process{limiter: ingress.NewLimiter(row, time.Minute), off: time.Duration(random.IntN(60_001)-30_000) * time.Millisecond}
+		crowd[i] = &process{limiter: limit.NewLimiter(row, time.Minute), off: time.Duration(random.IntN(60_001)-30_000) * time.Millisecond}
 	}
-	endpoint := webhook.Endpoint{ID: "demo", Rate: tr.rate, Burst: tr.burst}
+	endpoint := limit.Of{Name: "demo", Rate: tr.rate, Burst: tr.burst}
 	var out outcome
 	joining := tr.lasts.Seconds() / 20
 	for at := 0.0; at < tr.lasts.Seconds(); at += random.ExpFloat64() / tr.offered {
@@ -152,10 +152,10 @@ func TestAnEndpointsLimitHoldsOverManyProcesses(t *testing.T) {
 // charged twice, and a process that knew its share lets in what it would have.
 func TestALostAnswerChangesNoDecision(t *testing.T) {
 	t.Parallel()
-	endpoint := webhook.Endpoint{ID: "demo", Rate: 100, Burst: 100}
+	endpoint := limit.Of{Name: "demo", Rate: 100, Burst: 100}
 	run := func(late bool) int {
 		row, random := &sharedRow{}, rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test's dice
-		limiter := ingress.NewLimiter(row, time.Minute)
+		limiter := limit.NewLimiter(row, time.Minute)
 		taken := 0
 		for at := 0.0; at < 60; at += random.ExpFloat64() / 300 {
 			if row.late, row.err = late, nil; late && at > 20 && at < 40 {
@@ -178,8 +178,8 @@ func TestALostAnswerChangesNoDecision(t *testing.T) {
 func TestOneProcessAloneLetsInItsBurst(t *testing.T) {
 	t.Parallel()
 	for _, burst := range []int{1, 2, 3, 5, 8, 13, 20, 24, 25, 30, 50, 100, 250, 1000} {
-		limiter := ingress.NewLimiter(&sharedRow{}, time.Minute)
-		endpoint := webhook.Endpoint{ID: "demo", Rate: 2, Burst: burst}
+		limiter := limit.NewLimiter(&sharedRow{}, time.Minute)
+		endpoint := limit.Of{Name: "demo", Rate: 2, Burst: burst}
 		taken := 0
 		for range 2*burst + 2 {
 			if limiter.Take(t.Context(), endpoint, sim.Start).OK {
@@ -202,9 +202,9 @@ func TestOneProcessAloneLetsInItsBurst(t *testing.T) {
 func TestAnEndpointWithoutARateHasNoLimit(t *testing.T) {
 	t.Parallel()
 	row := &sharedRow{err: errors.New("asked")}
-	limiter := ingress.NewLimiter(row, time.Minute)
+	limiter := limit.NewLimiter(row, time.Minute)
 	for range 1000 {
-		if got := limiter.Take(t.Context(), webhook.Endpoint{ID: "demo", Burst: 1}, sim.Start); got != (ingress.Taken{OK: true}) {
+		if got := limiter.Take(t.Context(), limit.Of{Name: "demo", Burst: 1}, sim.Start); got != (limit.Taken{OK: true}) {
 			t.Fatalf("a request without a limit: %+v", got)
 		}
 	}

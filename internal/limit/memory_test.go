@@ -1,4 +1,4 @@
-package ingress
+package limit
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func TestWhatLimitsRememberIsBounded(t *testing.T) {
 	t.Parallel()
 	sources := NewSources(1, 1)
 	for n := range 2*sourcesMax + 1 {
-		if _, ok := sources.take(fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255), start); !ok {
+		if _, ok := sources.Take(fmt.Sprintf("10.%d.%d.%d", n>>16, n>>8&255, n&255), start); !ok {
 			t.Fatalf("the first request of source %d is refused", n)
 		}
 		if len(sources.known) > sourcesMax {
@@ -26,7 +26,7 @@ func TestWhatLimitsRememberIsBounded(t *testing.T) {
 	}
 	limiter := NewLimiter(&silent{}, time.Minute)
 	for n := range 2*limitsMax + 1 {
-		limiter.Take(t.Context(), webhook.Endpoint{ID: webhook.EndpointID(fmt.Sprint("e", n)), Rate: 1}, start)
+		limiter.Take(t.Context(), Of{Name: fmt.Sprint("e", n), Rate: 1}, start)
 		if len(limiter.known) > limitsMax {
 			t.Fatalf("%d limits are remembered, want at most %d", len(limiter.known), limitsMax)
 		}
@@ -39,7 +39,7 @@ func TestWhatLimitsRememberIsBounded(t *testing.T) {
 // silent is a store that does not answer.
 type silent struct{ asked int }
 
-func (s *silent) Settle(context.Context, webhook.EndpointID, webhook.Settlement) (webhook.Settled, error) {
+func (s *silent) Settle(context.Context, string, webhook.Settlement) (webhook.Settled, error) {
 	s.asked++
 	return webhook.Settled{}, errors.New("down")
 }
@@ -51,7 +51,7 @@ func TestASilentStoreIsLeftAlone(t *testing.T) {
 	store := &silent{}
 	limiter := NewLimiter(store, time.Minute)
 	for n := range 10_000 {
-		limiter.Take(t.Context(), webhook.Endpoint{ID: "demo", Rate: 1000}, start.Add(time.Duration(n)*time.Millisecond))
+		limiter.Take(t.Context(), Of{Name: "demo", Rate: 1000}, start.Add(time.Duration(n)*time.Millisecond))
 	}
 	if store.asked < 5 || store.asked > 11 {
 		t.Errorf("the store was asked %d times in ten seconds, want about once a second", store.asked)

@@ -1,4 +1,4 @@
-package ingress
+package limit
 
 import (
 	"sync"
@@ -23,7 +23,7 @@ const (
 	waitMax = 30 * time.Second
 )
 
-// lease is one process's part in one endpoint's limit.
+// lease is one process's part in one limit.
 type lease struct {
 	mu  sync.Mutex
 	own bucket
@@ -51,7 +51,7 @@ type lease struct {
 	restUntil   time.Time
 }
 
-func newLease(t limit, now time.Time) *lease {
+func newLease(t numbers, now time.Time) *lease {
 	return &lease{
 		own: fullBucket(t.burst, now), at: now, batch: t.batch,
 		mine: crowdWeight, all: crowdWeight * crowd, share: 1.0 / crowd,
@@ -60,7 +60,7 @@ func newLease(t limit, now time.Time) *lease {
 
 type settle func(webhook.Settlement) (webhook.Settled, error)
 
-func (s *lease) take(t limit, now time.Time, ask settle) Taken {
+func (s *lease) take(t numbers, now time.Time, ask settle) Taken {
 	s.seen++
 	s.own.refill(t.rate, t.burst, now)
 	if !s.own.holds() {
@@ -79,7 +79,7 @@ func (s *lease) take(t limit, now time.Time, ask settle) Taken {
 }
 
 // due reports whether the row is to be asked before the request at hand.
-func (s *lease) due(t limit, now time.Time) bool {
+func (s *lease) due(t numbers, now time.Time) bool {
 	if now.Before(s.restUntil) {
 		return false
 	}
@@ -87,7 +87,7 @@ func (s *lease) due(t limit, now time.Time) bool {
 }
 
 // allowed is how many requests of this batch may be let in by now.
-func (s *lease) allowed(t limit, now time.Time) float64 {
+func (s *lease) allowed(t numbers, now time.Time) float64 {
 	if s.settled == 0 && !s.blind {
 		return float64(min(max(t.burst/crowd, 1), t.batch))
 	}
@@ -111,14 +111,14 @@ func (s *lease) counted(now time.Time) time.Duration {
 }
 
 // wait is how long it takes until one more is allowed.
-func (s *lease) wait(t limit, now time.Time) time.Duration {
+func (s *lease) wait(t numbers, now time.Time) time.Duration {
 	missing := (float64(s.spent+1)-s.carry)/s.share - float64(s.view.Level)/1000
 	seconds := missing/float64(t.rate) - now.Sub(s.at).Seconds()
 	return time.Duration(min(seconds, waitMax.Seconds()) * float64(time.Second))
 }
 
 // settle reports the batch, without the request at hand, and begins another one.
-func (s *lease) settle(t limit, now time.Time, ask settle) error {
+func (s *lease) settle(t numbers, now time.Time, ask settle) error {
 	c := webhook.Settlement{
 		Rate: t.rate, Most: t.burst + t.batch, Spent: s.spent, Seen: s.seen - 1,
 		Now: now.Add(s.ahead), Last: s.row, Alone: s.alone,

@@ -1,4 +1,4 @@
-package ingress
+package limit
 
 import (
 	"net/netip"
@@ -28,9 +28,9 @@ func NewSources(rate, burst int) *Sources {
 	return &Sources{rate: rate, burst: burst, known: map[netip.Prefix]*bucket{}}
 }
 
-// take lets a request in, or says how long its source should stay away. What
+// Take lets a request in, or says how long its source should stay away. What
 // comes without an address did not come over the internet.
-func (s *Sources) take(source string, now time.Time) (wait time.Duration, ok bool) {
+func (s *Sources) Take(source string, now time.Time) (wait time.Duration, ok bool) {
 	if s.rate <= 0 {
 		return 0, true
 	}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
+)
+
+// bulkFlags are those of an act on many events.
+type bulkFlags struct {
+	all, sure, planOnly bool
+	rate                int
+	filter              filterFlags
+}
+
+// rateDefault is gentle: the work that a replay makes for the workers comes on top.
+const rateDefault = 50
+
+func (b *bulkFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&b.all, "all", false, "do it to every event that matches the flags below")
+	b.filter.add(c, "720h")
+	b.job(c)
+}
+
+// job adds the flags of whatever runs as a job.
+func (b *bulkFlags) job(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&b.planOnly, "plan", false, "only show what would be done")
+	f.BoolVar(&b.sure, "yes", false, "show the plan, and do not ask")
+	f.IntVar(&b.rate, "rate", rateDefault, "events a second, at most")
+}
+
+// oneOrAll takes one event, or --all and its flags.
+func (b *bulkFlags) oneOrAll(c *cobra.Command, args []string) error {
+	if b.all {
+		if len(args) > 0 {
+			return fmt.Errorf("--all goes without an inbox id: %q is one too many", args[0])
+		}
+		return nil
+	}
+	for _, name := range append(filterNames(), "plan", "yes", "rate") {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s goes with --all", name)
+		}
+	}
+	if len(args) != 1 {
+		return fmt.Errorf("say which event: %s INBOX_ID; or every one that matches: %s --all", c.CommandPath(), c.CommandPath())
+	}
+	return nil
+}
+
+// confirmedPlan shows a plan, and asks. False without an error means that there is
+// nothing to do.
+func (a *app) confirmedPlan(p operator.Plan, b bulkFlags) (bool, error) {
+	if err := a.showPlan(p); err != nil {
+		return false, err
+	}
+	switch {
+	case b.planOnly:
+		return false, nil
+	case b.sure:
+		return true, nil
+	case a.confirmed(fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, "event"))):
+		return true, nil
+	}
+	return false, &operator.Refusal{
+		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
+		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
+	}
+}
+
+func (a *app) showPlan(p operator.Plan) error {
+	if a.json {
+		return a.printJSON(bulkPlanJSON(p))
+	}
+	a.printf("%s: %s.\n", p.Job.Act, matching(p.Matched))
+	if p.Matched == 0 {
+		return nil
+	}
+	rows := [][]string{
+		{"  by status", counts(p.ByStatus)}, {"  by kind", counts(p.ByKind)}, {"  left alone", counts(p.Refused)},
+		{"  cost", fmt.Sprintf("%s, and what the work itself then writes", count(p.Units, "write unit"))},
+		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, "event"))},
+	}
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	if err := a.table("", rows); err != nil {
+		return err
+	}
+	a.printf("For example:\n")
+	var sample [][]string
+	for _, row := range p.Sample {
+		sample = append(sample, append([]string{"  " + when(row.ReceivedAt)}, eventColumns(row)...))
+	}
+	return a.table("", sample)
+}
+
+func matching(n int) string {
+	switch n {
+	case 0:
+		return "no event matches"
+	case 1:
+		return "1 event matches"
+	}
+	return strconv.Itoa(n) + " events match"
+}
+
+// counts writes numbers by name, the greatest first.
+func counts[K ~string](m map[K]int) string {
+	names := slices.SortedFunc(maps.Keys(m), func(x, y K) int {
+		if m[x] != m[y] {
+			return m[y] - m[x]
+		}
+		return strings.Compare(string(x), string(y))
+	})
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = string(name) + " " + strconv.Itoa(m[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// runs runs a job, shows its progress beside the output, and then what became of it.
+func (a *app) runs(ctx context.Context, start func(context.Context, func(webhook.Job)) (webhook.Job, error)) error {
+	began := a.now()
+	told := began
+	j, err := start(ctx, func(j webhook.Job) {
+		if now := a.now(); now.Sub(told) >= progressEvery {
+			told = now
+			a.notef("%d of %d events after %s\n", j.Handled(), j.Matched, now.Sub(began).Round(time.Second))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return a.showJob(j)
+}
+
+// bulkPlanView is a plan in JSON.
+type bulkPlanView struct {
+	Record    string                 `json:"record"` // "plan"
+	Act       string                 `json:"act"`
+	Filter    filterView             `json:"filter"`
+	Handler   word                   `json:"reprocess_handler"`
+	Matched   int                    `json:"matched"`
+	ByStatus  map[webhook.Status]int `json:"by_status"`
+	ByKind    map[string]int         `json:"by_kind"`
+	LeftAlone map[string]int         `json:"left_alone"`
+	Units     int                    `json:"write_units"`
+	Rate      int                    `json:"rate"`
+	TakesS    float64                `json:"takes_seconds"`
+	Sample    []string               `json:"sample"`
+}
+
+func bulkPlanJSON(p operator.Plan) bulkPlanView {
+	v := bulkPlanView{
+		Record: "plan", Act: p.Job.Act, Filter: filterJSON(p.Job.Filter), Handler: word(p.Job.Handler), Matched: p.Matched,
+		ByStatus: p.ByStatus, ByKind: p.ByKind, LeftAlone: p.Refused, Units: p.Units, Rate: p.Job.Rate, TakesS: p.Takes.Seconds(), Sample: []string{},
+	}
+	for _, row := range p.Sample {
+		v.Sample = append(v.Sample, string(row.ID))
+	}
+	return v
+}
+
+// filterView is a filter in JSON.
+type filterView struct {
+	Endpoint       word             `json:"endpoint_id"`
+	Statuses       []webhook.Status `json:"statuses"`
+	Kind           word             `json:"kind"`
+	Cause          word             `json:"cause"`
+	MatchedVersion word             `json:"matched_secret_version"`
+	Since          stamp            `json:"since"`
+	Until          stamp            `json:"until"`
+}
+
+func filterJSON(f webhook.Filter) filterView {
+	return filterView{
+		word(f.Endpoint), append([]webhook.Status{}, f.Statuses...), word(f.Kind), word(f.Cause), word(f.MatchedVersion), stamp(f.Since), stamp(f.Until),
+	}
+}

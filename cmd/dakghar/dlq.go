@@ -1,0 +1,472 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
+)
+
+func (a *app) dlqCommand() *cobra.Command {
+	return a.onStack(a.group(&cobra.Command{
+		Use:   "dlq",
+		Short: "See what lies in the dead letters, and have it dealt with",
+		Long: `There are two queues of dead letters. "events" has the wake-ups that the processor
+could not run for; "relay" has what the stream's trigger reports as given up. Neither is
+ever the only copy of anything: what is to be done stands in the rows, and the
+reconciler comes for it by itself. Runbooks: docs/operate/redrive.md, poison-events.md.`,
+		Example: `  dakghar dlq list --local`,
+	}, a.dlqList(), a.dlqRedrive()))
+}
+
+// queueFlag is which dead letters a command is for.
+type queueFlag string
+
+func (q *queueFlag) add(c *cobra.Command) {
+	c.Flags().StringVar((*string)(q), "queue", "all", "which dead letters: events, relay or all")
+}
+
+func (q queueFlag) which() (events, relay bool, err error) {
+	switch q {
+	case "events":
+		return true, false, nil
+	case "relay":
+		return false, true, nil
+	case "all":
+		return true, true, nil
+	}
+	return false, false, &operator.Refusal{Code: "usage", Usage: true, Problem: fmt.Sprintf("--queue %q is none of events, relay, all", string(q))}
+}
+
+func (a *app) dlqList() *cobra.Command {
+	var (
+		queue queueFlag
+		limit int
+	)
+	c := a.command(&cobra.Command{
+		Use:   "list",
+		Short: "List dead letters, and what becomes of each when it is sent again",
+		Long: `List what lies in the dead letters. For each wake-up: the event that it names, the row
+as it stands now, and what a worker would make of it:
+
+  claimed                   the event is due: it is worked on
+  expired                   it waited too long for those before it: it ends FAILED
+  failed                    dropped; the event is FAILED, and yours to replay
+  not_due, working, parked, held, paused
+                            dropped; the row's own promise wakes somebody, or you do
+  processed, missing        dropped; nothing is left to do
+  not_a_wake, newer_wake    nobody can read it: it comes back here
+
+Nothing is taken out. SQS shows a sample, never surely all; each look counts as one more
+receive, and hides the letters from others for a moment.`,
+		Example: `  dakghar dlq list --local
+  dakghar dlq list --stack prod --queue events --limit 500 --json`,
+	}, func(ctx context.Context, _ []string) error {
+		events, relay, err := queue.which()
+		if err != nil {
+			return err
+		}
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		if events {
+			err = a.listEvents(ctx, op, limit)
+		}
+		if err == nil && relay {
+			err = a.listReports(ctx, op, limit)
+		}
+		return err
+	})
+	queue.add(c)
+	c.Flags().IntVar(&limit, "limit", 100, "how many letters of each queue at most")
+	return c
+}
+
+func (a *app) listEvents(ctx context.Context, op *operator.Operator, limit int) error {
+	letters, err := op.EventLetters(ctx, limit)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		for _, l := range letters.Found {
+			if err := a.printJSON(letterJSON(l)); err != nil {
+				return err
+			}
+		}
+		return a.printJSON(depthView{"queue", "events", letters.Depth.Waiting, letters.Depth.Hidden, len(letters.Found), moveJSON(letters.Move)})
+	}
+	a.printf("Events: %s, %d shown.\n", held(letters.Depth), len(letters.Found))
+	if m := letters.Move; m != nil && m.Running {
+		a.printf("A move is running since %s: about %d of %d moved.\n", when(m.StartedAt), m.Moved, m.ToMove)
+	}
+	if len(letters.Found) == 0 {
+		return nil
+	}
+	rows := make([][]string, len(letters.Found))
+	for i, l := range letters.Found {
+		rows[i] = []string{when(l.SentAt), number(l.Receives), string(l.Wake.InboxID), status(l), string(l.Fate), told(l.Fate)}
+	}
+	return a.table("SENT RECEIVED EVENT STATUS BECOMES BY", rows)
+}
+
+func held(d webhook.Depth) string {
+	text := "about " + count(d.Waiting, "letter")
+	if d.Hidden > 0 {
+		text += fmt.Sprintf(", %d more in somebody's hands", d.Hidden)
+	}
+	return text
+}
+
+func status(l operator.DeadLetter) string {
+	if l.Row == nil {
+		return ""
+	}
+	return string(l.Row.Status)
+}
+
+// told says what becomes of a letter, in few words.
+func told(f operator.Fate) string {
+	switch f {
+	case operator.FateClaimed:
+		return "a worker takes it"
+	case operator.FateExpired:
+		return "a worker ends it FAILED"
+	case operator.FateFailed:
+		return "dropped; replay the event"
+	case operator.FateNotDue, operator.FateParked:
+		return "dropped; its own wake comes"
+	case operator.FateWorking:
+		return "dropped; a worker has it"
+	case operator.FateHeld:
+		return "dropped; release the event"
+	case operator.FatePaused:
+		return "dropped; resume its endpoint"
+	case operator.FateProcessed:
+		return "dropped; it has ended"
+	case operator.FateMissing:
+		return "dropped; there is no such row"
+	case operator.FateNewer:
+		return "comes back; deploy the newer release"
+	case operator.FateForeign:
+		return "comes back; it is none of ours"
+	}
+	return ""
+}
+
+func (a *app) listReports(ctx context.Context, op *operator.Operator, limit int) error {
+	reports, behind, err := op.RelayReports(ctx, limit)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		for _, r := range reports.Found {
+			if err := a.printJSON(reportJSON(r)); err != nil {
+				return err
+			}
+		}
+		if err := a.printJSON(depthView{"queue", "relay", reports.Depth.Waiting, reports.Depth.Hidden, len(reports.Found), nil}); err != nil {
+			return err
+		}
+		return a.printJSON(behindView{"behind", behind.Unpublished, stamp(behind.OldestDue), stamp(behind.LastWake)})
+	}
+	a.printf("Relay: %s, %d shown. A report names a stretch of the stream, not its rows.\n", held(reports.Depth), len(reports.Found))
+	if len(reports.Found) > 0 {
+		rows := make([][]string, len(reports.Found))
+		for i, r := range reports.Found {
+			rows[i] = []string{when(r.SentAt), number(r.Receives), r.Condition, number(r.Records), r.Shard, r.First + "-" + r.Last}
+			if !r.Readable {
+				rows[i] = []string{when(r.SentAt), number(r.Receives), "no report", "", "", ""}
+			}
+		}
+		if err := a.table("SENT RECEIVED CONDITION RECORDS SHARD SEQUENCE", rows); err != nil {
+			return err
+		}
+	}
+	a.printf("%s\n", behindText(behind))
+	return nil
+}
+
+func behindText(b operator.Behind) string {
+	if b.Unpublished == 0 {
+		return "No promise is behind: whatever a report was about has been published, or has ended."
+	}
+	return fmt.Sprintf("%s due and not published, the oldest since %s. The reconciler comes for the last of them at %s by itself.",
+		count(b.Unpublished, "promise"), when(b.OldestDue), when(b.LastWake))
+}
+
+func (a *app) dlqRedrive() *cobra.Command {
+	var (
+		r     operator.Redrive
+		queue queueFlag
+		sure  bool
+	)
+	c := a.command(&cobra.Command{
+		Use:   "redrive",
+		Short: "Have the dead letters dealt with: move, prune, replay, publish again",
+		Long: `Deal with what lies in the dead letters, after a plan that says what becomes of it.
+
+Events: SQS itself moves the letters back to their queue, at --rate; a move goes on when
+this command ends, and the same command follows it. Before that, --replay-failed replays
+the FAILED events that letters name, each as "inbox replay" does, and --prune deletes the
+letters that would be dropped anyway.
+
+Relay: every promise that is due and not published is brought near, so that the relay
+publishes it; then the reports that were there before are deleted.
+
+Who did it, and why, is recorded (see audit list). It is harmless to run it twice, and
+an interrupted run, run again, does the rest. Put the cause right first.`,
+		Example: `  dakghar dlq redrive --local --plan
+  dakghar dlq redrive --local --reason "workers were out of memory" --yes
+  dakghar dlq redrive --stack prod --queue events --prune --replay-failed --rate 20 --reason "ticket 1234"`,
+	}, func(ctx context.Context, _ []string) error {
+		var err error
+		if r.Events, r.Relay, err = queue.which(); err != nil {
+			return err
+		}
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		plan, err := op.PlanRedrive(ctx, r)
+		if err != nil {
+			return err
+		}
+		if goOn, err := a.confirmedRedrive(plan, sure); err != nil || !goOn {
+			return err
+		}
+		return a.redrive(ctx, op, plan)
+	})
+	queue.add(c)
+	f := c.Flags()
+	f.BoolVar(&r.Prune, "prune", false, "delete letters that would be dropped")
+	f.BoolVar(&r.ReplayFailed, "replay-failed", false, "replay the FAILED events that letters name")
+	f.BoolVar(&r.PlanOnly, "plan", false, "only show what would be done")
+	f.BoolVar(&sure, "yes", false, "show the plan, and do not ask")
+	f.IntVar(&r.Rate, "rate", rateDefault, "letters or promises a second, at most")
+	f.StringVar(&r.Why, "reason", "", "why, for the record (required, unless it is only planned)")
+	return c
+}
+
+// confirmedRedrive shows a plan, and asks. False without an error means that there
+// is nothing to do.
+func (a *app) confirmedRedrive(p operator.RedrivePlan, sure bool) (bool, error) {
+	if err := a.showRedrive(p); err != nil {
+		return false, err
+	}
+	switch {
+	case p.PlanOnly, p.Nothing():
+		return false, nil
+	case sure, a.confirmed("Redrive."):
+		return true, nil
+	}
+	return false, &operator.Refusal{
+		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
+		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
+	}
+}
+
+func (a *app) showRedrive(p operator.RedrivePlan) error {
+	if a.json {
+		return a.printJSON(redrivePlanJSON(p))
+	}
+	var rows [][]string
+	if p.Events {
+		rows = append(rows, []string{"events", held(p.Depth)})
+		for _, fate := range fates() {
+			if n := p.ByFate[fate]; n > 0 {
+				rows = append(rows, []string{"  " + string(fate), number(n) + ": " + done(p, fate)})
+			}
+		}
+		if m := p.Moving; m != nil {
+			rows = append(rows, []string{"  a move runs", fmt.Sprintf("about %d of %d moved: it is followed, and nothing else is done to events", m.Moved, m.ToMove)})
+		}
+	}
+	if p.Relay {
+		rows = append(rows, []string{"relay", held(p.RelayDepth)})
+		if p.Reports > 0 {
+			rows = append(rows, []string{"  behind", count(p.Behind.Unpublished, "promise") + ": brought near, then the reports are deleted"})
+		}
+	}
+	rows = append(rows, []string{"rate", number(p.Rate) + " a second"})
+	if err := a.table("", rows); err != nil {
+		return err
+	}
+	if p.Nothing() {
+		a.printf("There is nothing to do.\n")
+	}
+	return nil
+}
+
+// fates lists those of letters, in the order in which a plan shows them.
+func fates() []operator.Fate {
+	return []operator.Fate{
+		operator.FateClaimed, operator.FateExpired, operator.FateFailed, operator.FateNotDue, operator.FateWorking, operator.FateParked, operator.FateHeld,
+		operator.FatePaused, operator.FateProcessed, operator.FateMissing, operator.FateNewer, operator.FateForeign,
+	}
+}
+
+// done says what a plan does to letters of a fate.
+func done(p operator.RedrivePlan, f operator.Fate) string {
+	switch {
+	case f == operator.FateFailed && p.ReplayFailed:
+		return "replayed, then deleted"
+	case f == operator.FateFailed:
+		return "moved and dropped; --replay-failed replays the events"
+	case p.Prune && f.Useless():
+		return "deleted"
+	}
+	return "moved; " + told(f)
+}
+
+func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.RedrivePlan) error {
+	began := a.now()
+	last := began
+	got, err := op.Redrive(ctx, p, func(d operator.Redriven) {
+		if now := a.now(); now.Sub(last) >= progressEvery {
+			last = now
+			a.notef("%d replayed, %d deleted, about %d moved, %d brought near after %s\n", d.Replayed, d.Removed, d.Moved, d.Near, now.Sub(began).Round(time.Second))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		left := got.Left
+		if left == nil {
+			left = map[string]int{}
+		}
+		return a.printJSON(redrivenView{"redriven", got.Replayed, left, got.Removed, got.Moved, got.Near, got.Reports})
+	}
+	rows := [][]string{
+		{"replayed", number(got.Replayed)}, {"not replayed", counts(got.Left)}, {"deleted", number(got.Removed)}, {"moved", number(got.Moved)},
+		{"brought near", number(got.Near)}, {"reports deleted", number(got.Reports)},
+	}
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" || row[1] == "0" })
+	if len(rows) == 0 {
+		a.printf("Nothing was left to do.\n")
+		return nil
+	}
+	return a.table("", rows)
+}
+
+// letterView is a dead letter of the events in JSON.
+type letterView struct {
+	Record    string `json:"record"` // "letter"
+	Queue     string `json:"queue"`
+	MessageID string `json:"message_id"`
+	SentAt    stamp  `json:"sent_at"`
+	Receives  int    `json:"receive_count"`
+	InboxID   word   `json:"inbox_id"`
+	Endpoint  word   `json:"endpoint_id"`
+	Status    word   `json:"status"`
+	Cause     word   `json:"last_error"`
+	Becomes   string `json:"becomes"`
+	Useless   bool   `json:"useless"`
+}
+
+func letterJSON(l operator.DeadLetter) letterView {
+	v := letterView{
+		Record: "letter", Queue: "events", MessageID: l.ID, SentAt: stamp(l.SentAt), Receives: l.Receives, InboxID: word(l.Wake.InboxID),
+		Endpoint: word(l.Wake.Endpoint), Becomes: string(l.Fate), Useless: l.Fate.Useless(),
+	}
+	if l.Row != nil {
+		v.Endpoint, v.Status, v.Cause = word(l.Row.Endpoint), word(l.Row.Status), word(l.Row.LastError)
+	}
+	return v
+}
+
+// reportView is a report of the stream's trigger in JSON.
+type reportView struct {
+	Record    string `json:"record"` // "report"
+	Queue     string `json:"queue"`
+	MessageID string `json:"message_id"`
+	SentAt    stamp  `json:"sent_at"`
+	Receives  int    `json:"receive_count"`
+	Readable  bool   `json:"readable"`
+	Condition word   `json:"condition"`
+	Tries     int    `json:"tries"`
+	Records   int    `json:"records"`
+	Shard     word   `json:"shard_id"`
+	First     word   `json:"first_sequence"`
+	Last      word   `json:"last_sequence"`
+	From      stamp  `json:"from"`
+	To        stamp  `json:"to"`
+}
+
+func reportJSON(r operator.Report) reportView {
+	return reportView{
+		"report", "relay", r.ID, stamp(r.SentAt), r.Receives, r.Readable, word(r.Condition), r.Tries, r.Records, word(r.Shard), word(r.First), word(r.Last),
+		stamp(r.From), stamp(r.To),
+	}
+}
+
+// depthView ends the list of a queue in JSON.
+type depthView struct {
+	Record  string    `json:"record"` // "queue"
+	Queue   string    `json:"queue"`
+	Waiting int       `json:"waiting"`
+	Hidden  int       `json:"hidden"`
+	Shown   int       `json:"shown"`
+	Move    *moveView `json:"move"`
+}
+
+type moveView struct {
+	StartedAt stamp `json:"started_at"`
+	Running   bool  `json:"running"`
+	Moved     int   `json:"moved"`
+	ToMove    int   `json:"to_move"`
+	Failure   word  `json:"failure"`
+}
+
+func moveJSON(m *webhook.Move) *moveView {
+	if m == nil {
+		return nil
+	}
+	return &moveView{stamp(m.StartedAt), m.Running, m.Moved, m.ToMove, word(m.Failure)}
+}
+
+type behindView struct {
+	Record      string `json:"record"` // "behind"
+	Unpublished int    `json:"unpublished"`
+	OldestDue   stamp  `json:"oldest_due_at"`
+	LastWake    stamp  `json:"last_wake_at"`
+}
+
+type redrivePlanView struct {
+	Record       string                `json:"record"` // "plan"
+	Act          string                `json:"act"`    // "dlq redrive"
+	Events       bool                  `json:"events"`
+	Relay        bool                  `json:"relay"`
+	Prune        bool                  `json:"prune"`
+	ReplayFailed bool                  `json:"replay_failed"`
+	Rate         int                   `json:"rate"`
+	Waiting      int                   `json:"waiting"`
+	Sampled      int                   `json:"sampled"`
+	ByFate       map[operator.Fate]int `json:"by_fate"`
+	Move         *moveView             `json:"move"`
+	Reports      int                   `json:"reports"`
+	Unpublished  int                   `json:"unpublished"`
+}
+
+func redrivePlanJSON(p operator.RedrivePlan) redrivePlanView {
+	return redrivePlanView{
+		"plan", "dlq redrive", p.Events, p.Relay, p.Prune, p.ReplayFailed, p.Rate, p.Depth.Waiting, p.Sampled, p.ByFate, moveJSON(p.Moving),
+		p.Reports, p.Behind.Unpublished,
+	}
+}
+
+type redrivenView struct {
+	Record   string         `json:"record"` // "redriven"
+	Replayed int            `json:"replayed"`
+	Left     map[string]int `json:"left_alone"`
+	Removed  int            `json:"deleted"`
+	Moved    int            `json:"moved"`
+	Near     int            `json:"brought_near"`
+	Reports  int            `json:"reports_deleted"`
+}
