@@ -79,6 +79,7 @@ check: ## Everything that CI runs
 .PHONY: test
 test: ## All tests with the race detector, on the embedded stack and on DynamoDB Local and moto
 	scripts/tools.sh race dynamodb python
+	scripts/tools.sh partner || echo 'the tests that need it will say that they are skipped'
 	scripts/with-oracles.sh bash -c ' \
 	  env -u MOTO_URL -u DYNAMODB_LOCAL_URL go test -race -timeout 15m $(TEST_FLAGS) $$(go list ./... | grep -vxF "$$(go list $(ORACLE_PACKAGES))") && \
 	  go test -race -p 1 -timeout 15m $(TEST_FLAGS) $(ORACLE_PACKAGES)'
@@ -88,8 +89,15 @@ test-short: ## Tests on the embedded stack only; needs Go alone
 	env -u DYNAMODB_LOCAL_URL -u MOTO_URL go test -short $(TEST_FLAGS) ./...
 
 .PHONY: crash
-crash: ## Kill every program before and after each of its AWS calls, in every scenario, and say what became of it
-	CRASH=all go test -count=1 -timeout 15m -v -run '^TestCrash' ./internal/sim | grep -v '^=== '
+crash: ## Kill every program before and after each of its AWS calls, in every scenario, on both stores; then show every fault live
+	scripts/tools.sh dynamodb
+	CRASH=all scripts/with-oracles.sh --only dynamodb \
+	  go test -count=1 -timeout 45m -v -run '^TestCrash$$' ./internal/sim | grep -Ev '^(=== | *--- PASS)'
+	CRASH=all go test -count=1 -timeout 15m -v -run '^TestFaultsLive$$' ./internal/e2e | grep -v '^=== '
+
+.PHONY: soak
+soak: build ## Saturate the workers, stop them for 20,000 accepted events, restore them; into build/soak.json
+	SOAK_JSON='$(CURDIR)/build/soak.json' go test -count=1 -timeout 45m -run '^TestBacklog$$' -v ./internal/bench
 
 .PHONY: bench
 bench: build package ## Measure what DESIGN bounds, into build/bench.json
@@ -156,7 +164,7 @@ $(addprefix build-,$(FUNCTIONS)): build-%:
 
 .PHONY: tools
 tools: ## Install the tools that tests and checks need, into build/tools
-	scripts/tools.sh race dynamodb python lint
+	scripts/tools.sh race dynamodb python partner lint
 
 .PHONY: clean
 clean: ## Remove what was built, but for the tools

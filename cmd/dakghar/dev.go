@@ -10,7 +10,7 @@ import (
 	"dakghar/internal/operator"
 )
 
-type devFlags struct{ http, aws, template, build, dynamodb, fault string }
+type devFlags struct{ http, aws, template, build, dynamodb, fault, providerAPI string }
 
 func (a *app) devCommand() *cobra.Command {
 	var f devFlags
@@ -49,6 +49,7 @@ what became of each event. Then the stack runs on, and the commands work on it.`
 	flags.StringVar(&f.template, "template", "template.yaml", "the template that declares the stack")
 	flags.StringVar(&f.build, "build", "build", "directory of the built functions: <LogicalId>/bootstrap")
 	flags.StringVar(&f.dynamodb, "dynamodb", "", "use another DynamoDB, such as DynamoDB Local, at this address (default $DYNAMODB, else the embedded one)")
+	flags.StringVar(&f.providerAPI, "provider-api", "", "address of a stand-in for the providers' own APIs: each below its provider's name (default $PROVIDER_API_BASE, else the real ones)")
 	flags.StringVar(&f.fault, "fault", "", `show a fault first; "list" names them`)
 	return c
 }
@@ -57,8 +58,11 @@ func runDev(ctx context.Context, a *app, f devFlags) error {
 	if f.dynamodb == "" {
 		f.dynamodb = a.getenv("DYNAMODB")
 	}
+	if f.providerAPI == "" {
+		f.providerAPI = a.getenv("PROVIDER_API_BASE")
+	}
 	o := devstack.Options{
-		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, Log: a.out,
+		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, ProviderAPI: f.providerAPI, Log: a.out,
 	}
 	if f.fault != "" {
 		return a.showFault(ctx, f.fault, o)

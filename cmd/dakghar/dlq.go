@@ -112,7 +112,7 @@ func (a *app) listEvents(ctx context.Context, op *operator.Operator, limit int) 
 	for i, l := range letters.Found {
 		rows[i] = []string{when(l.SentAt), number(l.Receives), string(l.Wake.InboxID), status(l), string(l.Fate), told(l.Fate)}
 	}
-	return a.table("SENT RECEIVED EVENT STATUS BECOMES BY", rows)
+	return a.table("SENT RECEIVED EVENT STATUS BECOMES MEANS", rows)
 }
 
 func held(d webhook.Depth) string {
@@ -317,11 +317,11 @@ func done(p operator.RedrivePlan, f operator.Fate) string {
 	case f == operator.FateFailed && p.ReplayFailed:
 		return "replayed, then deleted"
 	case f == operator.FateFailed:
-		return "moved and dropped; --replay-failed replays the events"
+		return "moved, then dropped; --replay-failed replays the events"
 	case p.Prune && f.Useless():
 		return "deleted"
 	}
-	return "moved; " + told(f)
+	return "moved, then " + told(f)
 }
 
 func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.RedrivePlan) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dakghar/internal/backoff"
 	"dakghar/internal/business"
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
@@ -79,6 +80,7 @@ func TestSecretCommands(t *testing.T) {
 	s.run(second, on("secret", "rotate", "--secret-file", "-", "--json")...)
 	s.run("", on("secret", "list")...)
 	s.run("", on("secret", "list", "--json")...)
+	s.run("", on("secret", "list", "--ids")...)
 	s.run("", on("secret", "finish")...)
 	e, _ := s.world.Endpoints["demo"].WithFirstMatch(s.world.Endpoints["demo"].Keys[0].Version, s.world.Clock)
 	s.world.Endpoints["demo"] = e
@@ -172,6 +174,7 @@ func TestInboxCommands(t *testing.T) {
 	s.run("", "inbox", "list", "--local", "--endpoint", "demo")
 	s.run("", "inbox", "list", "--local", "--endpoint", "demo", "--json")
 	s.run("", "inbox", "list", "--local", "--status", "failed")
+	s.run("", "inbox", "list", "--local", "--ids")
 	s.run("", "inbox", "list", "--local", "--endpoint", "demo", "--limit", "1", "--since", "1h")
 	s.run("", "inbox", "show", string(id), "--local")
 	s.run("", "inbox", "show", string(id), "--local", "--json")
@@ -283,6 +286,44 @@ func TestLedgerCommand(t *testing.T) {
 	s.wantGolden("ledger")
 }
 
+// Proves R3, O4: what waits is shown, a skip is done once and recorded.
+func TestSequenceCommands(t *testing.T) {
+	s := created(t)
+	id := webhook.DeriveSequenceID(s.world.Endpoints["demo"].Tenant, "demo", webhook.Object, "obj_1")
+	s.world.Sequences[id] = webhook.Sequence{ID: id, Last: 2, Parked: map[int64]webhook.InboxID{11: "in_11", 5: "in_5"}}
+	s.world.Rows["in_5"] = webhook.Inbox{
+		ID: "in_5", Endpoint: "demo", Status: webhook.Parked, Slot: webhook.Slot{Sequence: id, Number: 5}, BodyExpiresAt: s.world.Clock.Add(29 * 24 * time.Hour),
+	}
+	on := func(words ...string) []string { return append(words, "--local", "--endpoint", "demo", "--object", "obj_1") }
+	skip := func(to string) []string {
+		return append(on("sequence", "skip"), "--reason", "3 and 4 were tests", "--to", to)
+	}
+	s.run("", on("sequence", "show")...)
+	s.run("", append(on("sequence", "show"), "--json")...)
+	s.run("", append(on("sequence", "show"), "--type", "payment", "--json")...)
+	s.run("", skip("5")...)
+	s.run("", skip("4")...)
+	s.run("", skip("4")...)
+	s.run("", append(skip("4"), "--json")...)
+	s.run("", append(skip("9"), "--json")...)
+	s.run("", "sequence", "show", "--local", "--endpoint", "nobody", "--object", "obj_1")
+	s.run("", "audit", "list", "--local", "--subject", "object demo/object/obj_1")
+	s.wantGolden("sequence")
+}
+
+// Proves X5's words for the inbound side: a schedule is shown in wall time.
+func TestProfileCommands(t *testing.T) {
+	s := newShell(t)
+	s.run("", "profile", "list")
+	s.run("", "profile", "list", "--json")
+	for _, name := range backoff.ProfileNames() {
+		s.run("", "profile", "show", name)
+	}
+	s.run("", "profile", "show", "standard", "--json")
+	s.run("", "profile", "show", "hasty", "--json")
+	s.wantGolden("profile")
+}
+
 // Every line that makes no sense ends with 2, says what is wrong, and does nothing.
 func TestUsageErrors(t *testing.T) {
 	s := created(t)
@@ -310,6 +351,7 @@ func TestUsageErrors(t *testing.T) {
 		"inbox list --local --endpoint demo --since yesterday",
 		"inbox list --local --until -1h",
 		"inbox list --local --matched-secret-version k1",
+		"inbox list --local --ids --json",
 		"inbox show --local",
 		"inbox replay --local",
 		"inbox replay in_1 --all --local",
@@ -328,6 +370,14 @@ func TestUsageErrors(t *testing.T) {
 		"endpoint resume demo --local --rate 0 --yes",
 		"endpoint create --local --provider stripe --id x --secret-file - --api-secret-file -",
 		"secret finish --local",
+		"secret list --local --endpoint demo --ids --json",
+		"sequence show --local --endpoint demo",
+		"sequence show --local --endpoint demo --object obj_1 --type objekt",
+		"sequence skip --local --endpoint demo --object obj_1 --to 4",
+		"sequence skip --local --endpoint demo --object obj_1 --reason x",
+		"sequence skip --local --endpoint demo --object obj_1 --to four --reason x",
+		"profile show",
+		"profile show hasty",
 		"ledger show --local --endpoint demo",
 		"send --local --type x",
 		"send --local --endpoint demo --provider github --type x",

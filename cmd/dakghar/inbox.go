@@ -21,6 +21,7 @@ func (a *app) inboxList() *cobra.Command {
 	var (
 		filter filterFlags
 		limit  int
+		ids    bool
 	)
 	c := a.command(&cobra.Command{
 		Use:   "list",
@@ -33,8 +34,12 @@ second may be missing. What is shown of each is its row as it stands.`,
 		Example: `  dakghar inbox list --local --endpoint demo
   dakghar inbox list --local --endpoint demo --status RETRY --since 1h --json
   dakghar inbox list --stack prod --status FAILED --since 168h --cause partner_503
-  dakghar inbox list --stack prod --kind payment.succeeded --since 2026-03-01 --until 2026-03-02`,
+  dakghar inbox list --stack prod --kind payment.succeeded --since 2026-03-01 --until 2026-03-02
+  dakghar inbox list --stack prod --status FAILED --limit 1 --ids`,
 	}, func(ctx context.Context, _ []string) error {
+		if err := a.idsAlone(ids); err != nil {
+			return err
+		}
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
@@ -58,15 +63,20 @@ second may be missing. What is shown of each is its row as it stands.`,
 				}
 				continue
 			}
+			if ids {
+				a.printf("%s\n", row.ID)
+				continue
+			}
 			rows = append(rows, append([]string{when(row.ReceivedAt)}, eventColumns(row)...))
 		}
-		if a.json {
+		if a.json || ids {
 			return nil
 		}
 		return a.table("RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID", rows)
 	})
 	filter.add(c, "24h")
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
+	c.Flags().BoolVar(&ids, "ids", false, "print the inbox ids alone, one a line")
 	return c
 }
 

@@ -17,14 +17,15 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	a := &app{
-		in:      os.Stdin,
-		out:     os.Stdout,
-		err:     os.Stderr,
-		getenv:  os.Getenv,
-		now:     time.Now,
-		connect: connect,
-		compare: connectComparison,
-		dev:     runDev,
+		in:       os.Stdin,
+		out:      os.Stdout,
+		err:      os.Stderr,
+		getenv:   os.Getenv,
+		now:      time.Now,
+		connect:  connect,
+		compare:  connectComparison,
+		backfill: connectBackfill,
+		dev:      runDev,
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()

@@ -43,6 +43,14 @@ func (a *app) printJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// idsAlone refuses two ways to print at once.
+func (a *app) idsAlone(ids bool) error {
+	if ids && a.json {
+		return &operator.Refusal{Code: "usage", Usage: true, Problem: "--ids prints ids, --json whole objects: choose one"}
+	}
+	return nil
+}
+
 func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.out, format, args...) }
 
 // notef tells the person something beside the result, which a program reads.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,9 @@ func (a *app) profileCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:     "profile",
 		Short:   "See the retry schedules in wall time",
-		Long:    `A retry profile says how often, and after how long, an event is tried again while its provider or its handler fails. A stack has one (RetryProfile). What is our own fault is tried without a bound, and spends no attempt.`,
+		Long: `A retry profile says how often, and after how long, an event is tried again while its
+provider or its handler fails. A stack has one (the template's RetryProfile). What is our
+own fault is tried without a bound, and spends no attempt.`,
 		Example: `  dakghar profile show standard`,
 	}, a.profileList(), a.profileShow())
 }
@@ -46,7 +49,7 @@ func (a *app) profileList() *cobra.Command {
 }
 
 func (a *app) profileShow() *cobra.Command {
-	c := a.command(&cobra.Command{
+	return a.command(&cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show when each attempt comes",
 		Example: `  dakghar profile show patient`,
@@ -54,7 +57,7 @@ func (a *app) profileShow() *cobra.Command {
 		p, ok := backoff.ProfileNamed(args[0])
 		if !ok {
 			return &operator.Refusal{
-				Code: "profile_unknown", Problem: "there is no profile " + args[0] + "; there are " + strings.Join(backoff.ProfileNames(), ", "),
+				Code: "profile_unknown", Usage: true, Problem: "there is no profile " + args[0] + "; there are " + strings.Join(backoff.ProfileNames(), ", "),
 			}
 		}
 		if a.json {
@@ -66,8 +69,6 @@ func (a *app) profileShow() *cobra.Command {
 		}
 		return a.table("ATTEMPT EARLIEST LATEST", rows)
 	})
-	c.Args = cobra.ExactArgs(1)
-	return c
 }
 
 // attemptView is when an attempt comes, counted from the first one.
@@ -104,7 +105,7 @@ func attemptsOf(p backoff.Profile) []attemptView {
 	return views
 }
 
-// round prints a duration for people: at most two units.
+// round prints a duration for people, in one unit.
 func round(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
@@ -114,5 +115,5 @@ func round(d time.Duration) string {
 	case d >= 2*time.Minute:
 		return fmt.Sprintf("%.1f min", d.Minutes())
 	}
-	return fmt.Sprintf("%.0f s", d.Seconds())
+	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
 }

@@ -237,15 +237,22 @@ func (a *app) showRetired(plan, done operator.Retirement, emergency bool) error 
 }
 
 func (a *app) secretList() *cobra.Command {
-	var endpoint string
+	var (
+		endpoint string
+		ids      bool
+	)
 	c := a.command(&cobra.Command{
 		Use:   "list",
 		Short: "List an endpoint's key versions, without their values",
 		Long: `List the key versions: which verify, since when, until when, and what they signed
 among the endpoint's ` + number(operator.MatchesLooked) + ` newest events of the last 7 days. That list is eventually
 consistent: an event of the last second may not count yet.`,
-		Example: `  dakghar secret list --local --endpoint demo --json`,
+		Example: `  dakghar secret list --local --endpoint demo --json
+  dakghar secret list --local --endpoint demo --ids`,
 	}, func(ctx context.Context, _ []string) error {
+		if err := a.idsAlone(ids); err != nil {
+			return err
+		}
 		op, err := a.operator(ctx)
 		if err != nil {
 			return err
@@ -254,10 +261,14 @@ consistent: an event of the last second may not count yet.`,
 		if err != nil {
 			return err
 		}
-		if !a.json {
+		if !a.json && !ids {
 			return a.keyTable(keys, true)
 		}
 		for _, k := range keys {
+			if ids {
+				a.printf("%s\n", k.Version)
+				continue
+			}
 			if err := a.printJSON(keyJSON(webhook.EndpointID(endpoint), k)); err != nil {
 				return err
 			}
@@ -265,6 +276,7 @@ consistent: an event of the last second may not count yet.`,
 		return nil
 	})
 	c.Flags().StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	c.Flags().BoolVar(&ids, "ids", false, "print the versions alone, one a line, the newest first")
 	return required(c, "endpoint")
 }
 

@@ -23,21 +23,17 @@ before it have not come by its deadline, it ends FAILED with the cause gap_expir
 	}, a.sequenceShow(), a.sequenceSkip()))
 }
 
-// object adds the flags that name an object.
-func (a *app) object(c *cobra.Command, of *operator.Sequenced) {
+// ofObject adds the flags that name an object, and says which others are required.
+func ofObject(c *cobra.Command, of *operator.Sequenced, also ...string) *cobra.Command {
 	var endpoint, kind string
 	f := c.Flags()
-	f.StringVar(&endpoint, "endpoint", "", "whose object (required)")
-	f.StringVar(&of.ID, "object", "", "the object's id (required)")
+	f.StringVar(&endpoint, "endpoint", "", "the endpoint's id")
+	f.StringVar(&of.ID, "object", "", "the object's id, as inbox list shows it")
 	f.StringVar(&kind, "type", string(webhook.Object), "the object's type: object, payment, order, subscription, refund, dispute, account")
 	c.PreRun = func(*cobra.Command, []string) {
 		of.Endpoint, of.Type = webhook.EndpointID(endpoint), webhook.ObjectType(kind)
 	}
-	for _, name := range []string{"endpoint", "object"} {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
+	return required(c, append([]string{"endpoint", "object"}, also...)...)
 }
 
 func (a *app) sequenceShow() *cobra.Command {
@@ -57,8 +53,7 @@ func (a *app) sequenceShow() *cobra.Command {
 		}
 		return a.printSequence(seq)
 	})
-	a.object(c, &of)
-	return c
+	return ofObject(c, &of)
 }
 
 func (a *app) sequenceSkip() *cobra.Command {
@@ -88,16 +83,10 @@ Who did it, and why, is recorded with it (see audit list).`,
 		}
 		return a.printSequence(seq)
 	})
-	a.object(c, &of)
 	f := c.Flags()
-	f.Int64Var(&to, "to", 0, "the last number that is given up (required)")
-	f.StringVar(&why, "reason", "", "why, for the record (required)")
-	for _, name := range []string{"to", "reason"} {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
-	return c
+	f.Int64Var(&to, "to", 0, "the last number that is given up")
+	f.StringVar(&why, "reason", "", "why, for the record")
+	return ofObject(c, &of, "to", "reason")
 }
 
 // sequenceView is a sequence in JSON.

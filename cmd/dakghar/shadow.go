@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -121,14 +122,21 @@ func (a *app) showShadow(s operator.Shadowed) error {
 	}
 	rows := [][]string{
 		{"events", number(s.Events)}, {"compared", number(s.Compared)}, {"skipped", counts(s.Skipped)},
-		{"undecided", number(s.Undecided) + " applied before, and now in the rows"},
+		{"undecided", undecided(s.Undecided)},
 		{"objects", fmt.Sprintf("%d with their whole history, %d without", s.Objects, s.Partial)},
 		{"differences", fmt.Sprintf("%s, %s", count(s.Outcomes, "outcome"), count(s.Rows, "row value"))},
 	}
 	if s.Truncated {
 		rows = append(rows, []string{"limit", "reached: there are older events in the range"})
 	}
-	return a.table("", rows)
+	return a.table("", slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+}
+
+func undecided(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + ": the rows hold their effect already"
 }
 
 // differenceView is one difference in JSON.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dakghar/internal/ingress"
 	"dakghar/internal/operator"
 	"dakghar/internal/operator/operatortest"
 )
@@ -33,6 +34,7 @@ type shell struct {
 	transcript strings.Builder
 	names      map[string]string
 	compare    func(context.Context, target, func(string) string) (*comparison, error)
+	backfill   func(context.Context, target, func(string) string) (*ingress.Backfill, error)
 }
 
 func newShell(t *testing.T) *shell {
@@ -55,7 +57,7 @@ func (s *shell) quietly(stdin string, args ...string) result {
 		connect: func(context.Context, target, func(string) string) (*operator.Operator, error) {
 			return s.world.Operator(), nil
 		},
-		compare: s.compare,
+		compare: s.compare, backfill: s.backfill,
 		dev: func(_ context.Context, a *app, f devFlags) error {
 			a.printf("ready http://%s\n", f.http)
 			return nil

@@ -26,17 +26,26 @@ import (
 // functions do nothing; the front door's accepts everything.
 func startStack(t *testing.T) *devstack.Stack {
 	t.Helper()
+	return startStackWith(t, func(*devstack.Options) {})
+}
+
+// startStackWith is [startStack] with other options.
+func startStackWith(t *testing.T, change func(*devstack.Options)) *devstack.Stack {
+	t.Helper()
 	accepts := func(context.Context, func(string) string) (lambda.Handler, error) {
 		return func(context.Context, []byte) ([]byte, error) {
 			return []byte(`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"{\"result\":\"accepted\",\"inbox_id\":\"in_1\"}"}`), nil
 		}, nil
 	}
-	s, err := devstack.Start(t.Context(), devstack.Options{
+	o := devstack.Options{
 		TemplatePath: "../../template.yaml", HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0",
 		InProcess: map[string]devstack.Factory{
 			"IngressFunction": accepts, "RelayFunction": accepts, "ProcessorFunction": accepts, "ReconcilerFunction": accepts,
+			"DispatcherFunction": accepts,
 		},
-	})
+	}
+	change(&o)
+	s, err := devstack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +58,7 @@ func onStack(t *testing.T, s *devstack.Stack, wantCode int, stdin, line string) 
 	t.Helper()
 	var out, errs bytes.Buffer
 	a := &app{
-		in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, connect: connect, compare: connectComparison, dev: runDev,
+		in: strings.NewReader(stdin), out: &out, err: &errs, now: time.Now, connect: connect, compare: connectComparison, backfill: connectBackfill, dev: runDev,
 		getenv: func(name string) string { return map[string]string{"DAKGHAR_LOCAL_URL": s.AWSURL()}[name] },
 	}
 	if code := a.run(t.Context(), strings.Fields(line)); code != wantCode {

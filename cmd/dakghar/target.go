@@ -71,6 +71,19 @@ type stack struct {
 	env   map[string]string
 	aws   aws.Config
 	local bool
+	// providerAPI stands in for the providers' APIs, on the local stack alone.
+	providerAPI string
+}
+
+// setting returns one of the functions' settings, those that the local stack adds too.
+func (s stack) setting(name string) string {
+	switch {
+	case s.local && name == "AWS_ENDPOINT_URL":
+		return aws.ToString(s.aws.BaseEndpoint)
+	case s.local && name == "PROVIDER_API_BASE":
+		return s.providerAPI
+	}
+	return s.env[name]
 }
 
 // find asks the stack where its parts are.
@@ -101,6 +114,7 @@ type description struct {
 	AWS       string            `json:"aws"`
 	Region    string            `json:"region"`
 	Outputs   map[string]string `json:"outputs"`
+	Providers string            `json:"providerAPI"`
 }
 
 // callMax bounds one call to the local services, which answer from the same machine
@@ -124,7 +138,7 @@ func findLocal(ctx context.Context, address string) (stack, error) {
 		}
 	}
 	return stack{
-		frontDoor: d.FrontDoor, env: settings(d.Outputs), local: true,
+		frontDoor: d.FrontDoor, env: settings(d.Outputs), local: true, providerAPI: d.Providers,
 		aws: aws.Config{
 			Region: d.Region, BaseEndpoint: &d.AWS, HTTPClient: awshttp.NewBuildableClient().WithTimeout(callMax),
 			Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -159,6 +173,7 @@ func settings(outputs map[string]string) map[string]string {
 		"INBOX_TABLE": "InboxTableName", "OUTBOX_TABLE": "OutboxTableName", "BODY_TABLE": "BodyTableName",
 		"BUSINESS_TABLE": "BusinessTableName", "REGISTRY_TABLE": "RegistryTableName",
 		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "INBOX_DAYS": "InboxDays",
+		"BODY_DAYS": "BodyDays", "BODY_INLINE_BYTES": "BodyInlineBytes",
 		"EVENT_DEAD_LETTERS_URL": "EventDeadLettersUrl", "RELAY_FAILURES_URL": "RelayFailuresUrl",
 	} {
 		env[name] = outputs[output]

@@ -24,7 +24,7 @@ const outputsJSON = `{
 func wantEnv() map[string]string {
 	return map[string]string{
 		"INBOX_TABLE": "i", "OUTBOX_TABLE": "o", "BODY_TABLE": "b", "BUSINESS_TABLE": "u", "REGISTRY_TABLE": "r",
-		"BODY_BUCKET": "bb", "DATA_KEY_ID": "k", "INBOX_DAYS": "", "SECRET_PREFIX": "s/endpoint/",
+		"EVENT_DEAD_LETTERS_URL": "", "RELAY_FAILURES_URL": "", "BODY_BUCKET": "bb", "DATA_KEY_ID": "k", "INBOX_DAYS": "", "SECRET_PREFIX": "s/endpoint/",
 	}
 }
 

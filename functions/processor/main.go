@@ -24,6 +24,7 @@ import (
 	"dakghar/internal/dynamo"
 	"dakghar/internal/egress"
 	"dakghar/internal/lambdaedge"
+	"dakghar/internal/limit"
 	"dakghar/internal/processor"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
@@ -96,7 +97,7 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 				KeepInbox: life.Inbox, GapWindow: work.GapWindow,
 			},
 			Gaps:    processor.NewGaps(store),
-			Breaker: &processor.Breaker{Trip: breakerTrip, Open: work.Breaker},
+			Breaker: &limit.Breaker{Trip: breakerTrip, Open: work.Breaker},
 			Now:     time.Now,
 			NewID:   rand.Text,
 			Chance:  mathrand.Float64,

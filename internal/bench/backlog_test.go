@@ -13,9 +13,11 @@ import (
 )
 
 // The backlog's load: a while of health, to compare with, then 20,000 events
-// while the workers are slow and then gone.
+// while the workers are slow and then gone. The rate is half the soak's: what is
+// compared must not be the machine's own limit.
 const (
-	healthyEvents   = 20 * soakRate
+	backlogRate     = soakRate / 2
+	healthyEvents   = 20 * backlogRate
 	saturatedEvents = 5_000
 	stoppedEvents   = 15_000
 )
@@ -32,6 +34,7 @@ func TestBacklog(t *testing.T) {
 	}
 	f := &figures{all: []figure{
 		{name: "backlog_ack_p99_ratio", unit: "ratio", most: 1.5},
+		{name: "backlog_ack_slowest_ms", unit: "ms", most: 3000}, // the shortest patience of a provider: Slack's
 		{name: "backlog_drain_s", unit: "s"},
 		{name: "backlog_errors", unit: "count"},
 	}}
@@ -49,7 +52,7 @@ func measureBacklog(t *testing.T, f *figures) {
 	s.awaitDone(time.Minute)
 	next := 1
 	load := func(events int) (took []time.Duration, refused []int, last time.Time) {
-		took, refused, last = s.soak(next, events)
+		took, refused, last = s.soak(next, events, backlogRate)
 		next += events
 		return took, refused, last
 	}
@@ -75,9 +78,10 @@ func measureBacklog(t *testing.T, f *figures) {
 	s.awaitDone(5 * time.Minute)
 	s.wantEach(next)
 
-	worst, during := percentile(before, 0.99), percentile(slices.Concat(slow, stopped), 0.99)
-	t.Logf("acknowledgement p99: %.1f ms before, %.1f ms over the backlog", millis(worst), millis(during))
-	f.set(t, "backlog_ack_p99_ratio", float64(during)/float64(worst))
+	healthy, during := percentile(before, 0.99), percentile(slices.Concat(slow, stopped), 0.99)
+	t.Logf("acknowledgement p99: %.1f ms before, %.1f ms over the backlog", millis(healthy), millis(during))
+	f.set(t, "backlog_ack_p99_ratio", float64(during)/float64(healthy))
+	f.set(t, "backlog_ack_slowest_ms", millis(slices.Max(slices.Concat(slow, stopped))))
 }
 
 // saturate makes every handler slow and throttles what it commits: with all

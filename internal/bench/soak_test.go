@@ -38,7 +38,7 @@ func measureSoak(t *testing.T, f *figures) {
 	s.awaitDone(time.Minute)
 	began, machine := usage(t, syscall.RUSAGE_SELF), machineUsage()
 
-	took, refused, last := s.soak(1, soakEvents)
+	took, refused, last := s.soak(1, soakEvents, soakRate)
 	s.awaitDone(5 * time.Minute)
 	drain := time.Since(last)
 	own, busy, seconds := usage(t, syscall.RUSAGE_SELF)-began, machineUsage()-machine, time.Since(last).Seconds()+soakSeconds
@@ -63,16 +63,16 @@ func measureSoak(t *testing.T, f *figures) {
 	f.set(t, "soak_errors", float64(len(refused)))
 }
 
-// soak sends the events from first on, each at its time. It returns when all are
-// answered: how long each answer took, the events without a success, and when
-// the last event was due.
-func (s *system) soak(first, events int) (took []time.Duration, refused []int, last time.Time) {
+// soak sends the events from first on, each at its time, so many a second. It
+// returns when all are answered: how long each answer took, the events without a
+// success, and when the last event was due.
+func (s *system) soak(first, events, rate int) (took []time.Duration, refused []int, last time.Time) {
 	took = make([]time.Duration, events)
 	var mu sync.Mutex
 	var sending sync.WaitGroup
 	start := time.Now()
 	for i := range events {
-		due := start.Add(time.Duration(i) * time.Second / soakRate)
+		due := start.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		if err := dynamo.Sleep(s.t.Context(), time.Until(due)); err != nil {
 			s.t.Fatal(err)
 		}

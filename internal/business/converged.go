@@ -49,7 +49,7 @@ func (Converged) Plan(ctx context.Context, ev webhook.Event, r Reader) (webhook.
 		return webhook.Plan{}, err
 	}
 	if ev.Gone {
-		return applied(bury(ev).If(webhook.Unchanged, unchanged), ledger(ev, money{})), nil
+		return applied(ev, bury(ev).If(webhook.Unchanged, unchanged), ledger(ev, money{})), nil
 	}
 	if older(ev.Facts, row) {
 		return webhook.Plan{}, fault.New(fault.Theirs, "fetched_older", nil)
@@ -62,7 +62,7 @@ func (Converged) Plan(ctx context.Context, ev webhook.Event, r Reader) (webhook.
 	if err != nil {
 		return webhook.Plan{}, err
 	}
-	return applied(converge(ev, worth).If(webhook.Unchanged, unchanged), book), nil
+	return applied(ev, converge(ev, worth).If(webhook.Unchanged, unchanged), book), nil
 }
 
 // unchangedProjection is the condition under which a projection is the one read.

@@ -100,6 +100,9 @@ func describe(w *strings.Builder, ev webhook.Event, p webhook.Plan) {
 		}
 		w.WriteString("\n")
 	}
+	for _, e := range p.Effects {
+		fmt.Fprintf(w, "  tells   %s %s\n", e.Type, e.Data)
+	}
 }
 
 // writeValues writes attributes in the order of their names, texts in quotes.

@@ -153,7 +153,7 @@ func (l Lifecycle) decide(ev webhook.Event, s step) (webhook.Plan, error) {
 // apply commits a change of the projection together with the step's money.
 func (l Lifecycle) apply(ev webhook.Event, s step, change webhook.Action) (webhook.Plan, error) {
 	if s.effect.amount == 0 {
-		return applied(change.If(webhook.Unchanged, s.unchanged...), ledger(ev, s.effect)), nil
+		return applied(ev, change.If(webhook.Unchanged, s.unchanged...), ledger(ev, s.effect)), nil
 	}
 	if s.credited.amount != 0 && s.credited.currency != s.effect.currency {
 		return webhook.Plan{}, permanent("currency_changed")
@@ -163,10 +163,10 @@ func (l Lifecycle) apply(ev webhook.Event, s step, change webhook.Action) (webho
 	}
 	if l.Graph.Recurring() {
 		once := webhook.PutItem(l.onceKey(ev, s), webhook.Item{AttrInbox: string(ev.InboxID)}).If(webhook.Newer, webhook.IfAbsent())
-		return applied(change.If(webhook.Unchanged, s.unchanged...), append(ledger(ev, s.effect), once)), nil
+		return applied(ev, change.If(webhook.Unchanged, s.unchanged...), append(ledger(ev, s.effect), once)), nil
 	}
 	change = setting(change, countedAttribute(s.to.State), true)
-	return applied(change.If(webhook.Unchanged, s.unchanged...), ledger(ev, s.effect)), nil
+	return applied(ev, change.If(webhook.Unchanged, s.unchanged...), ledger(ev, s.effect)), nil
 }
 
 // onceKey addresses the row that says that the money of one step of a recurring
@@ -185,7 +185,7 @@ func (l Lifecycle) onceKey(ev webhook.Event, s step) webhook.Key {
 func (l Lifecycle) void(ev webhook.Event, s step) webhook.Plan {
 	change := l.project(ev).If(webhook.Unchanged, s.unchanged...)
 	change.Drop = append(append(change.Drop, AttrCredited, AttrCreditedIn), s.counted...)
-	return applied(change, ledger(ev, money{-s.credited.amount, s.credited.currency}))
+	return applied(ev, change, ledger(ev, money{-s.credited.amount, s.credited.currency}))
 }
 
 // project makes the projection what the event says. The end of a recurring
@@ -197,8 +197,13 @@ func (l Lifecycle) project(ev webhook.Event) webhook.Action {
 	return project(ev)
 }
 
-func applied(change webhook.Action, more []webhook.Action) webhook.Plan {
-	return webhook.Plan{Outcome: webhook.Applied, Actions: append([]webhook.Action{change}, more...)}
+// applied is the plan of an event that changes its object, and of which partners
+// are told.
+func applied(ev webhook.Event, change webhook.Action, more []webhook.Action) webhook.Plan {
+	return webhook.Plan{
+		Outcome: webhook.Applied, Actions: append([]webhook.Action{change}, more...),
+		Effects: []webhook.Announcement{Announce(ev)},
+	}
 }
 
 func (l Lifecycle) voids(state string) bool { return slices.Contains(l.Voids, state) }

@@ -26,5 +26,5 @@ func recordOnly(ev webhook.Event) (webhook.Plan, error) {
 	if err != nil {
 		return webhook.Plan{}, err
 	}
-	return webhook.Plan{Outcome: webhook.Applied, Actions: ledger(ev, m)}, nil
+	return webhook.Plan{Outcome: webhook.Applied, Actions: ledger(ev, m), Effects: []webhook.Announcement{Announce(ev)}}, nil
 }

@@ -55,7 +55,8 @@ func TestTheFirstStepAsksForAnAbsentRow(t *testing.T) {
 			Op: webhook.Update, Key: webhook.Key{PK: "shop#razorpay#payment#o_1", SK: "balance"},
 			Add: map[string]int64{"entries": 1, "balance_INR": 500},
 		},
-	}}
+	}, Effects: []webhook.Announcement{{Type: "payment.succeeded", Data: []byte(`{"event":{"id":"in_payment_1","provider":"razorpay","type":"t.succeeded"},` +
+		`"object":{"type":"payment","id":"o_1","parent_id":"order_9","state":"succeeded","amount":500,"currency":"INR"}}`)}}}
 	if diff := cmp.Diff(want, plan(t, ev, newMemory())); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}

@@ -24,5 +24,5 @@ func (Sequenced) Plan(_ context.Context, ev webhook.Event, _ Reader) (webhook.Pl
 	if err != nil {
 		return webhook.Plan{}, err
 	}
-	return applied(project(ev), ledger(ev, m)), nil
+	return applied(ev, project(ev), ledger(ev, m)), nil
 }

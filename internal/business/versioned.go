@@ -28,6 +28,5 @@ func (Versioned) Plan(_ context.Context, ev webhook.Event, _ Reader) (webhook.Pl
 		return webhook.Plan{}, err
 	}
 	newer := webhook.Condition{Attribute: AttrVersion, Relation: webhook.ElseLess, Value: ev.Facts.Version}
-	actions := []webhook.Action{project(ev).If(webhook.Newer, newer)}
-	return webhook.Plan{Outcome: webhook.Applied, Actions: append(actions, ledger(ev, m)...)}, nil
+	return applied(ev, project(ev).If(webhook.Newer, newer), ledger(ev, m)), nil
 }

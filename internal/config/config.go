@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dakghar/internal/backoff"
+	"dakghar/internal/webhook"
 )
 
 // Reader collects settings and what is wrong with them.
@@ -126,4 +127,16 @@ type Coarse struct {
 // accepts, since a provider may send everything from one address.
 func ReadCoarse(r *Reader) Coarse {
 	return Coarse{Rate: r.Int("COARSE_RATE", 0, 1_000_000, 1000), Burst: r.Int("COARSE_BURST", 1, 1_000_000, 2000)}
+}
+
+// ReadProviderBase returns what stands in for the address of each provider's own
+// API, nil for the real ones. PROVIDER_API_BASE is for the local stack: credentials
+// go where it says, so it is refused where the services are AWS's own.
+func ReadProviderBase(r *Reader) func(webhook.Provider) string {
+	base := strings.TrimRight(r.getenv("PROVIDER_API_BASE"), "/")
+	if base == "" {
+		return nil
+	}
+	r.Require(r.getenv("AWS_ENDPOINT_URL") != "", "PROVIDER_API_BASE is set, and AWS_ENDPOINT_URL is not: providers have stand-ins on the local stack alone")
+	return func(p webhook.Provider) string { return base + "/" + string(p) }
 }

@@ -51,3 +51,20 @@ func TestDefaultsHold(t *testing.T) {
 		t.Errorf("work %+v", work)
 	}
 }
+
+// Proves P5: a provider's pinned host is replaced on the local stack and nowhere else.
+func TestAStandInForProvidersIsRefusedOnAWS(t *testing.T) {
+	t.Parallel()
+	r := config.From(env(map[string]string{"PROVIDER_API_BASE": "http://127.0.0.1:9000/", "AWS_ENDPOINT_URL": "http://127.0.0.1:8081"}))
+	if base := config.ReadProviderBase(r); r.Err() != nil || base("stripe") != "http://127.0.0.1:9000/stripe" {
+		t.Errorf("on the local stack: %q, %v", base("stripe"), r.Err())
+	}
+	if base := config.ReadProviderBase(config.From(env(nil))); base != nil {
+		t.Error("without the variable there is a stand-in")
+	}
+	r = config.From(env(map[string]string{"PROVIDER_API_BASE": "http://127.0.0.1:9000"}))
+	config.ReadProviderBase(r)
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "PROVIDER_API_BASE is set, and AWS_ENDPOINT_URL is not") {
+		t.Errorf("on AWS: %v", err)
+	}
+}

@@ -98,6 +98,27 @@ func New(effect webhook.Effect, s Subscription, now time.Time) Delivery {
 	}
 }
 
+// WakeAgain returns when somebody looks once more, after a wake-up at now: after
+// 5 minutes, doubling to 6 hours.
+func (d Delivery) WakeAgain(now time.Time) time.Time {
+	wait := wakeMax
+	if d.Wakes < 7 { // 5 min · 2^7 is already beyond 6 h
+		wait = min(wakeFirst<<d.Wakes, wakeMax)
+	}
+	return now.Add(wait)
+}
+
+const (
+	wakeFirst = 5 * time.Minute
+	wakeMax   = 6 * time.Hour
+)
+
+// Wake is the message that somebody should look at the delivery. It is never the
+// record.
+func (d Delivery) Wake() webhook.Wake {
+	return webhook.Wake{Version: webhook.WakeVersion, Topic: webhook.TopicDeliver, InboxID: d.Effect.InboxID, Delivery: string(d.ID), Gen: d.Fence}
+}
+
 // LeaseOver reports whether the delivery is claimed by a worker whose time is up.
 func (d Delivery) LeaseOver(now time.Time) bool {
 	return d.Status == Sending && d.LeaseUntil.Before(now)

@@ -106,11 +106,8 @@ func parseShared(text string, decode func(string) ([]byte, error)) (material, er
 	if err != nil {
 		return material{}, err
 	}
-	shared, ok := decodeBase64(strings.TrimPrefix(text, prefixShared))
-	switch {
-	case !ok || len(shared) == 0:
-		return material{}, ErrKeyText
-	case len(shared) > SecretBytesMax:
+	shared := decoded(text)
+	if len(shared) > SecretBytesMax {
 		return material{}, ErrKeyLong
 	}
 	return material{shared: shared, standard: signature.Key{Secret: standard}}, nil
@@ -121,10 +118,7 @@ func parsePrivate(text string, decode func(string) ([]byte, error)) (material, e
 	if err != nil {
 		return material{}, err
 	}
-	given, ok := decodeBase64(strings.TrimPrefix(text, prefixPrivate))
-	if !ok || len(given) < ed25519.SeedSize {
-		return material{}, ErrKeyText
-	}
+	given := decoded(text)
 	private := ed25519.NewKeyFromSeed(given[:ed25519.SeedSize])
 	if len(given) == ed25519.PrivateKeySize && !bytes.Equal(private, given) {
 		return material{}, ErrKeyHalf
@@ -176,15 +170,11 @@ func ParseVerifyingKey(id, text string) (VerifyingKey, error) {
 	if err != nil {
 		return VerifyingKey{}, err
 	}
-	raw, ok := decodeBase64(strings.TrimPrefix(strings.TrimPrefix(text, prefixShared), prefixPublic))
-	if !ok {
-		return VerifyingKey{}, ErrOpenText
-	}
 	m := material{standard: signature.Key{Version: id, Secret: standard}}
 	if shared {
-		m.shared = raw
+		m.shared = decoded(text)
 	} else {
-		m.public = ed25519.PublicKey(raw)
+		m.public = ed25519.PublicKey(decoded(text))
 	}
 	return VerifyingKey{ID: id, material: func() material { return m }}, nil
 }
@@ -242,6 +232,14 @@ func isKeyID(id string) bool {
 		}
 	}
 	return id != "" && len(id) <= keyIDBytesMax && plain(id)
+}
+
+// decoded returns the bytes of a key's text that the scheme has accepted.
+func decoded(text string) []byte {
+	_, encoded, _ := strings.Cut(text, "_")
+	raw, ok := decodeBase64(encoded)
+	assert(ok, "a key's text that was accepted and cannot be read")
+	return raw
 }
 
 // decodeBase64 accepts the one text that encodes the bytes; the library skips

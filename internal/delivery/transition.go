@@ -14,10 +14,6 @@ type Guard struct {
 	// Fence must equal the row's, unless AnyFence is set.
 	Fence    webhook.Fence
 	AnyFence bool
-	// DueBy, when set, asks waiting rows to be due at or before it.
-	DueBy time.Time
-	// LeaseOverAt, when set, asks a SENDING row's lease to have ended before it.
-	LeaseOverAt time.Time
 	// AttemptsFrom, when positive, asks for at least so many attempts.
 	AttemptsFrom int
 }
@@ -32,10 +28,6 @@ func (g Guard) Allows(d Delivery) bool {
 		return false
 	case g.AttemptsFrom > 0 && d.AttemptCount < g.AttemptsFrom:
 		return false
-	case d.Status.Waiting() && !g.DueBy.IsZero():
-		return !d.NextAttemptAt.After(g.DueBy)
-	case d.Status == Sending && !g.LeaseOverAt.IsZero():
-		return d.LeaseUntil.Before(g.LeaseOverAt)
 	}
 	return true
 }
@@ -88,12 +80,14 @@ func (c Change) Apply(d Delivery) Delivery {
 const claimEarly = 5 * time.Second
 
 // Claim takes a waiting, due delivery, or one whose worker's lease is over, for
-// one attempt, which it counts. The lease must outlast the attempt's deadline.
-func Claim(id ID, claim ClaimID, now time.Time, lease time.Duration) Change {
-	assert(claim != "" && lease > 0, "claim of %s with claim %q and lease %s", id, claim, lease)
+// one attempt, which it counts, as it was read. The lease must outlast the
+// attempt's own deadline.
+func (d Delivery) Claim(claim ClaimID, now time.Time, lease time.Duration) Change {
+	assert(claim != "" && lease > 0, "claim of %s with claim %q and lease %s", d.ID, claim, lease)
+	assert(d.Due(now), "claim of %s, which is %s", d.ID, d.Status)
 	return Change{
-		Transition: "claim", ID: id,
-		Guard: Guard{From: []Status{Pending, Retry, Sending}, AnyFence: true, DueBy: now.Add(claimEarly), LeaseOverAt: now},
+		Transition: "claim", ID: d.ID,
+		Guard: Guard{From: []Status{d.Status}, Fence: d.Fence},
 		To:    Sending, LeaseUntil: now.Add(lease), ClaimID: claim, Attempts: 1, WakeAt: now.Add(lease + firstWake),
 	}
 }
@@ -118,11 +112,11 @@ func (d Delivery) Again(next time.Time, status int, code string) Change {
 	}
 }
 
-// Kill ends a claimed delivery as DEAD.
+// Kill ends a delivery as DEAD, from the state it was read in.
 func (d Delivery) Kill(now time.Time, status int, code string) Change {
-	d.mustBeClaimed("kill")
+	assert(!d.Status.Terminal(), "kill of %s, which is %s", d.ID, d.Status)
 	c := d.end("kill", Dead, now)
-	c.Guard, c.LastStatus, c.LastError = d.asClaimed(), status, clip(code)
+	c.LastStatus, c.LastError = status, clip(code)
 	return c
 }
 

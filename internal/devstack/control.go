@@ -16,6 +16,8 @@ type Description struct {
 	FrontDoor string `json:"frontDoor"` // where requests go
 	AWS       string `json:"aws"`       // where the services answer
 	DynamoDB  string `json:"dynamodb"`  // "embedded", or the address of another
+	// ProviderAPI stands in for the providers' own APIs, empty for the real ones.
+	ProviderAPI string `json:"providerAPI,omitempty"`
 	*stack.Stack
 }
 
@@ -33,7 +35,8 @@ func (s *Stack) whenLive(h func(*live, http.ResponseWriter, *http.Request)) http
 
 func (s *Stack) describeStack(l *live, w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, Description{
-		FrontDoor: s.doorURL, AWS: s.awsURL, DynamoDB: orDefault(s.options.DynamoDBEndpoint, "embedded"), Stack: l.declared,
+		FrontDoor: s.doorURL, AWS: s.awsURL, DynamoDB: orDefault(s.options.DynamoDBEndpoint, "embedded"),
+		ProviderAPI: s.options.ProviderAPI, Stack: l.declared,
 	})
 }
 

@@ -52,6 +52,10 @@ type Options struct {
 	// replaces.
 	DynamoDBEndpoint string
 
+	// ProviderAPI stands in for the providers' own APIs: each below its provider's
+	// name. Empty for the real ones.
+	ProviderAPI string
+
 	// InProcess runs these functions, by logical id, inside this process.
 	InProcess map[string]Factory
 

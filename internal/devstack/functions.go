@@ -82,6 +82,9 @@ func (s *Stack) environment(id string, f stack.Function) map[string]string {
 		// On Lambda a function has a whole processor's time only from this much memory on.
 		"GOMAXPROCS": strconv.Itoa(max(1, f.MemoryMB/processorMB)),
 	}
+	if s.options.ProviderAPI != "" {
+		env["PROVIDER_API_BASE"] = s.options.ProviderAPI
+	}
 	maps.Copy(env, f.Env)
 	maps.Copy(env, s.options.FunctionEnv[id])
 	return env

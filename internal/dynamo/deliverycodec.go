@@ -126,14 +126,7 @@ func decodeAttempt(a attributes) (delivery.Attempt, error) {
 func (e *expression) deliveryGuard(g delivery.Guard) string {
 	var states []string
 	for _, from := range g.From {
-		state := e.name("st") + " = " + e.value(str(string(from)))
-		switch {
-		case from.Waiting() && !g.DueBy.IsZero():
-			state += " AND " + e.name("na") + " <= " + e.value(ms(g.DueBy))
-		case from == delivery.Sending && !g.LeaseOverAt.IsZero():
-			state += " AND " + e.name("lu") + " < " + e.value(ms(g.LeaseOverAt))
-		}
-		states = append(states, state)
+		states = append(states, e.name("st")+" = "+e.value(str(string(from))))
 	}
 	condition := anyOf(states)
 	if !g.AnyFence {

@@ -45,8 +45,8 @@ func (s *Store) Change(ctx context.Context, c webhook.Change) (*webhook.Inbox, b
 // Complete commits a plan: the row's PROCESSED, its processed mark, the step of
 // its sequence and the business actions, all or nothing.
 func (s *Store) Complete(ctx context.Context, c webhook.Completion) (webhook.Verdict, error) {
-	if len(c.Actions) > webhook.ActionsMax {
-		return 0, fault.New(fault.Permanent, "plan_too_large", fmt.Errorf("%d actions, at most %d", len(c.Actions), webhook.ActionsMax))
+	if n := len(c.Actions) + len(c.Promises); n > webhook.ActionsMax {
+		return 0, fault.New(fault.Permanent, "plan_too_large", fmt.Errorf("%d actions and effects, at most %d", n, webhook.ActionsMax))
 	}
 	writes := []types.TransactWriteItem{s.changeInbox(c.Change)}
 	if c.Mark != nil {
@@ -64,6 +64,10 @@ func (s *Store) Complete(ctx context.Context, c webhook.Completion) (webhook.Ver
 		}
 		writes = append(writes, w)
 	}
+	effects := len(writes)
+	for _, o := range c.Promises {
+		writes = append(writes, s.putOutbox(o))
+	}
 	reasons, err := s.commit(ctx, writes...)
 	if err != nil {
 		return 0, err
@@ -80,7 +84,7 @@ func (s *Store) Complete(ctx context.Context, c webhook.Completion) (webhook.Ver
 	case slices.ContainsFunc(reasons[turn:business], refused):
 		return webhook.TurnMoved, nil
 	}
-	return businessVerdict(reasons, reasons[business:], c.Actions)
+	return businessVerdict(reasons, reasons[business:effects], c.Actions)
 }
 
 // claimVerdict reads what a refused completion says about the row itself; 0 when

@@ -268,6 +268,8 @@ func (c *comparison) begin(ctx context.Context, since time.Time) error {
 	from := c.row.From(c.endpoint, reach, now)
 	if since.IsZero() {
 		since = from
+	} else {
+		c.row.Asked = nil // who begins a run by hand has reason to ask again
 	}
 	return c.write(ctx, c.row.Begin(since, from, now))
 }
@@ -372,19 +374,25 @@ func (c *comparison) accept(ctx context.Context, ev event) Report {
 	return c.Receiver.accept(ctx, ev, Report{})
 }
 
-// redeliver has a delivery sent again, once in a run. What the provider does not
-// send again holds nothing else up.
+// redeliver has a delivery sent again, once in a run and not for ever. What the
+// provider does not send again holds nothing else up.
 func (c *comparison) redeliver(ctx context.Context, past provider.Past) (webhook.BackfillCounts, error) {
-	switch {
-	case c.row.WasAsked(past.EventID):
+	now := c.Receiver.Now()
+	switch c.row.Asking(past.EventID, now) {
+	case webhook.AskedIt:
 		return webhook.BackfillCounts{Awaited: 1}, nil
-	case c.counts.Redelivered >= c.RedeliverMax:
+	case webhook.GivenUp:
+		c.row = c.row.Missed(past.EventID, now)
+		return webhook.BackfillCounts{Refused: 1}, nil
+	case webhook.AskNow:
+	}
+	if c.counts.Redelivered >= c.RedeliverMax {
 		return webhook.BackfillCounts{}, &resting{RedeliverRest}
 	}
 	err := c.Listing.Redeliver(ctx, c.endpoint, c.adapter, past)
 	switch code := fault.CodeOf(err); {
 	case err == nil:
-		c.row = c.row.Ask(past.EventID)
+		c.row = c.row.Missed(past.EventID, now)
 		return webhook.BackfillCounts{Redelivered: 1}, nil
 	case code == "api_refused" || code == "redelivery_unsupported":
 		return webhook.BackfillCounts{Refused: 1}, nil

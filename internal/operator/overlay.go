@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
@@ -59,23 +60,18 @@ func (v *overlay) commit(ctx context.Context, actions []webhook.Action) (webhook
 	if len(actions) > webhook.ActionsMax {
 		return 0, fault.New(fault.Permanent, "plan_too_large", fmt.Errorf("%d actions, at most %d", len(actions), webhook.ActionsMax))
 	}
+	if err := possible(actions); err != nil {
+		return 0, err
+	}
 	after := map[webhook.Key]webhook.Item{}
 	refused := map[webhook.Tag]bool{}
 	for _, a := range actions {
-		if _, twice := after[a.Key]; twice {
-			return 0, invalid("two actions on one row")
-		}
 		row, err := v.row(ctx, a.Key)
 		if err != nil {
 			return 0, err
 		}
-		met, err := holdAll(a.Key, row, a.When)
-		switch {
-		case err != nil:
-			return 0, err
-		case !met:
+		if !holdAll(a.Key, row, a.When) {
 			refused[a.Tag] = true
-			after[a.Key] = row
 			continue
 		}
 		if after[a.Key], err = written(row, a); err != nil {
@@ -100,20 +96,73 @@ func invalid(problem string) error {
 	return fault.New(fault.Permanent, "plan_invalid", errors.New(problem))
 }
 
-// holdAll reports whether all conditions hold for a row.
-func holdAll(k webhook.Key, row webhook.Item, when []webhook.Condition) (bool, error) {
-	met := true
-	for _, c := range when {
-		ok, err := holds(k, row, c)
-		if err != nil {
-			return false, err
+// possible refuses what the store refuses whatever its rows say.
+func possible(actions []webhook.Action) error {
+	seen := map[webhook.Key]bool{}
+	for _, a := range actions {
+		if seen[a.Key] {
+			return invalid("two actions on one row")
 		}
-		met = met && ok
+		seen[a.Key] = true
+		for _, v := range a.Item {
+			if err := supported(v); err != nil {
+				return err
+			}
+		}
+		for _, c := range a.When {
+			if err := askable(c); err != nil {
+				return err
+			}
+		}
+		if err := doable(a); err != nil {
+			return err
+		}
 	}
-	return met, nil
+	return nil
 }
 
-func holds(k webhook.Key, row webhook.Item, c webhook.Condition) (bool, error) {
+// doable refuses an unknown operation, and an update that changes nothing or one
+// attribute twice.
+func doable(a webhook.Action) error {
+	switch a.Op {
+	case webhook.Put, webhook.Delete, webhook.Check:
+		return nil
+	case webhook.Update:
+	default:
+		return invalid("an unknown operation")
+	}
+	names := slices.Concat(slices.Collect(maps.Keys(a.Item)), slices.Collect(maps.Keys(a.Add)), a.Drop)
+	slices.Sort(names)
+	switch {
+	case len(names) == 0:
+		return invalid("an update of nothing")
+	case len(slices.Compact(slices.Clone(names))) < len(names):
+		return invalid("an attribute is changed twice")
+	}
+	return nil
+}
+
+// askable refuses a condition that cannot be asked.
+func askable(c webhook.Condition) error {
+	switch c.Relation {
+	case webhook.Absent:
+		return nil
+	case webhook.Equal, webhook.Less, webhook.ElseLess:
+	default:
+		return invalid("an unknown relation")
+	}
+	if _, flag := c.Value.(bool); flag && c.Relation != webhook.Equal {
+		return invalid("a bool is neither less nor greater")
+	}
+	return supported(c.Value)
+}
+
+// holdAll reports whether all conditions hold for a row.
+func holdAll(k webhook.Key, row webhook.Item, when []webhook.Condition) bool {
+	return !slices.ContainsFunc(when, func(c webhook.Condition) bool { return !holds(k, row, c) })
+}
+
+func holds(k webhook.Key, row webhook.Item, c webhook.Condition) bool {
 	stored, there := row[c.Attribute]
 	switch {
 	case row == nil: // a row that is not there has no attributes
@@ -122,25 +171,17 @@ func holds(k webhook.Key, row webhook.Item, c webhook.Condition) (bool, error) {
 	case c.Attribute == "sk":
 		stored, there = k.SK, true
 	}
-	if c.Relation == webhook.Absent {
-		return !there, nil
-	}
-	if err := supported(c.Value); err != nil {
-		return false, err
-	}
-	if _, flag := c.Value.(bool); flag && c.Relation != webhook.Equal {
-		return false, invalid("a bool is neither less nor greater")
-	}
 	switch c.Relation {
-	case webhook.Equal:
-		return there && same(stored, c.Value), nil
-	case webhook.Less:
-		return there && less(stored, c.Value), nil
-	case webhook.ElseLess:
-		return !there || less(stored, c.Value), nil
 	case webhook.Absent:
+		return !there
+	case webhook.Equal:
+		return there && same(stored, c.Value)
+	case webhook.Less:
+		return there && less(stored, c.Value)
+	case webhook.ElseLess:
+		return !there || less(stored, c.Value)
 	}
-	return false, invalid("an unknown relation")
+	return false
 }
 
 // same compares two values. Values of two types are never the same.
@@ -182,22 +223,16 @@ func supported(v any) error {
 
 // written returns a row as an action leaves it.
 func written(row webhook.Item, a webhook.Action) (webhook.Item, error) {
-	for _, v := range a.Item {
-		if err := supported(v); err != nil {
-			return nil, err
-		}
-	}
 	switch a.Op {
 	case webhook.Put:
 		return put(a.Item), nil
 	case webhook.Delete:
 		return nil, nil
-	case webhook.Check:
-		return row, nil
 	case webhook.Update:
 		return updated(row, a)
+	case webhook.Check:
 	}
-	return nil, invalid("an unknown operation")
+	return row, nil
 }
 
 func put(item webhook.Item) webhook.Item {
@@ -209,9 +244,7 @@ func put(item webhook.Item) webhook.Item {
 
 func updated(row webhook.Item, a webhook.Action) (webhook.Item, error) {
 	after := put(row)
-	for name, v := range a.Item {
-		after[name] = v
-	}
+	maps.Copy(after, a.Item)
 	for name, n := range a.Add {
 		sum, isNumber := row[name].(int64)
 		if _, there := row[name]; there && !isNumber {

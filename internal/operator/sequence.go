@@ -3,13 +3,18 @@ package operator
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"dakghar/internal/webhook"
 )
 
 // Sequences reads objects' sequences, and moves one by an operator.
 type Sequences interface {
+	// Sequence is an empty one where nothing was applied or parked yet.
 	Sequence(ctx context.Context, id webhook.SequenceID) (webhook.Sequence, error)
+	// Skip commits the turn with its record. False means that the sequence, or who
+	// waits behind the turn, is not as it was read, and nothing was written.
 	Skip(ctx context.Context, t webhook.Turn, act webhook.Act) (bool, error)
 }
 
@@ -22,6 +27,12 @@ type Sequenced struct {
 
 // Sequence returns how far an object's events were applied, and which wait.
 func (o *Operator) Sequence(ctx context.Context, of Sequenced) (webhook.Sequence, error) {
+	if of.ID == "" {
+		return webhook.Sequence{}, misuse("--object says whose sequence")
+	}
+	if types := objectTypes(); !slices.Contains(types, of.Type) {
+		return webhook.Sequence{}, misuse(fmt.Sprintf("--type %q is no type of object; it is %s", of.Type, oneOf(types)))
+	}
 	e, err := o.endpoint(ctx, of.Endpoint)
 	if err != nil {
 		return webhook.Sequence{}, err
@@ -49,7 +60,7 @@ func (o *Operator) Skip(ctx context.Context, of Sequenced, to int64, why string)
 		if err != nil {
 			return seq, err
 		}
-		if err := o.skippable(seq, of, to); err != nil {
+		if err := skippable(seq, of, to); err != nil {
 			return seq, err
 		}
 		turn := webhook.Turn{Sequence: seq.ID, Last: seq.Last, Number: to, Next: seq.Parked[to+1]}
@@ -71,18 +82,23 @@ func (o *Operator) Skip(ctx context.Context, of Sequenced, to int64, why string)
 		}
 	}
 	return webhook.Sequence{}, refuse("moved", "the sequence is moving: its events are being applied",
-		run("look again:", "sequence", "show", "--endpoint", string(of.Endpoint), "--object", of.ID))
+		of.show("look again:"))
 }
 
-func (o *Operator) skippable(seq webhook.Sequence, of Sequenced, to int64) error {
-	show := run("see where it stands:", "sequence", "show", "--endpoint", string(of.Endpoint), "--object", of.ID)
+// show is how to see the sequence.
+func (of Sequenced) show(text string) Step {
+	return run(text, "sequence", "show", "--endpoint", string(of.Endpoint), "--type", string(of.Type), "--object", of.ID)
+}
+
+func skippable(seq webhook.Sequence, of Sequenced, to int64) error {
+	show := of.show("see where it stands:")
 	if to <= seq.Last {
 		return refuse("passed", fmt.Sprintf("the sequence stands at %d already", seq.Last), show)
 	}
-	for n := range seq.Parked {
+	for _, n := range slices.Sorted(maps.Keys(seq.Parked)) {
 		if n <= to {
 			return refuse("waiting", fmt.Sprintf("event %s waits as number %d and would be passed over", seq.Parked[n], n), show,
-				say("skip to the number before it, and it goes on by itself"))
+				say(fmt.Sprintf("skip to %d, and it goes on by itself", n-1)))
 		}
 	}
 	return nil

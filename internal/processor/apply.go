@@ -66,7 +66,11 @@ func (p *Processor) try(ctx context.Context, j *job) (string, error) {
 	case plan.Outcome != webhook.Applied:
 		return p.finish(ctx, j, plan.Outcome)
 	}
-	verdict, err := p.complete(ctx, j, webhook.Applied, true, plan.Actions)
+	promises, err := p.effects(ctx, j, plan.Effects)
+	if err != nil {
+		return "", err
+	}
+	verdict, err := p.complete(ctx, j, ending{outcome: webhook.Applied, mark: true, actions: plan.Actions, promises: promises})
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +92,7 @@ func (p *Processor) try(ctx context.Context, j *job) (string, error) {
 
 // finish ends a row without business writes, with its mark.
 func (p *Processor) finish(ctx context.Context, j *job, outcome webhook.Outcome) (string, error) {
-	verdict, err := p.complete(ctx, j, outcome, true, nil)
+	verdict, err := p.complete(ctx, j, ending{outcome: outcome, mark: true})
 	switch {
 	case err != nil:
 		return "", err
@@ -105,7 +109,7 @@ func (p *Processor) finish(ctx context.Context, j *job, outcome webhook.Outcome)
 // finishMarked ends a row whose run was applied before, its turn with it.
 func (p *Processor) finishMarked(ctx context.Context, j *job) (string, error) {
 	j.turn = nil
-	verdict, err := p.complete(ctx, j, webhook.AlreadyApplied, false, nil)
+	verdict, err := p.complete(ctx, j, ending{outcome: webhook.AlreadyApplied})
 	switch {
 	case err != nil:
 		return "", err
@@ -115,12 +119,23 @@ func (p *Processor) finishMarked(ctx context.Context, j *job) (string, error) {
 	return string(webhook.AlreadyApplied), nil
 }
 
+// ending is how a row ends, and what is written with that.
+type ending struct {
+	outcome  webhook.Outcome
+	mark     bool
+	actions  []webhook.Action
+	promises []webhook.Outbox
+}
+
 // complete commits the end of a row. Whether an unanswered try committed is told
 // by the row: our own claim id on a PROCESSED row.
-func (p *Processor) complete(ctx context.Context, j *job, outcome webhook.Outcome, withMark bool, actions []webhook.Action) (webhook.Verdict, error) {
+func (p *Processor) complete(ctx context.Context, j *job, e ending) (webhook.Verdict, error) {
 	now := p.Now()
-	c := webhook.Completion{Change: j.row.Complete(outcome, now, p.Policy.KeepInbox), Claim: j.row.ClaimID, Actions: actions, Turn: j.turn}
-	if withMark {
+	c := webhook.Completion{
+		Change: j.row.Complete(e.outcome, now, p.Policy.KeepInbox), Claim: j.row.ClaimID,
+		Actions: e.actions, Turn: j.turn, Promises: e.promises,
+	}
+	if e.mark {
 		c.Mark = &webhook.Mark{InboxID: j.row.ID, Run: j.row.Run, At: now}
 		if j.adapter.Covers.Time {
 			c.Mark.ExpiresAt = c.Change.ExpiresAt.Add(webhook.MarkOutlives)

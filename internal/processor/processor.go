@@ -24,6 +24,7 @@ import (
 	"dakghar/internal/backoff"
 	"dakghar/internal/business"
 	"dakghar/internal/fault"
+	"dakghar/internal/limit"
 	"dakghar/internal/provider"
 	"dakghar/internal/webhook"
 )
@@ -43,8 +44,9 @@ type Store interface {
 	DeleteOutbox(ctx context.Context, id webhook.OutboxID, upTo webhook.Fence) (bool, error)
 }
 
-// Bodies opens raw bodies.
+// Bodies opens raw bodies, and keeps the bytes of effects.
 type Bodies interface {
+	Put(ctx context.Context, b webhook.Body) (webhook.Placed, error)
 	Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
 }
 
@@ -61,16 +63,18 @@ type Objects interface {
 	Current(ctx context.Context, e webhook.Endpoint, a *provider.Adapter, k provider.Kind, id string) (doc []byte, found bool, err error)
 }
 
-// Processor works on wake-ups. All fields are required.
+// Processor works on wake-ups. All fields are required but Gaps.
 type Processor struct {
 	Store     Store
 	Endpoints Endpoints
 	Bodies    Bodies
 	Objects   Objects
+	Wanted    Wanted
 	Providers *provider.Registry
 	Router    *business.Router
 	Policy    Policy
-	Breaker   *Breaker
+	Breaker   *limit.Breaker
+	Gaps      *Gaps
 	Now       func() time.Time
 	NewID     func() string
 	Chance    func() float64

@@ -72,6 +72,9 @@ func (p *Processor) park(ctx context.Context, j *job, seq webhook.Sequence, n in
 	case err != nil:
 		return "", err
 	case verdict == webhook.Committed:
+		if e, found, err := p.Endpoints.Find(ctx, j.row.Endpoint, now); err == nil && found {
+			p.Gaps.met(ctx, e, now)
+		}
 		return decisionParked, nil
 	case verdict == webhook.ClaimLost:
 		return decisionClaimLost, nil

@@ -2,6 +2,9 @@
 // at a row; losing or repeating one is harmless, because the row decides. The
 // package looks at every entry of a batch's answer, and counts an entry without
 // an answer as not sent.
+//
+// For an operator it also reads dead-letter queues, which takes nothing out of
+// them, and gives back, removes or moves what lies there.
 package queue
 
 import (
@@ -34,7 +37,10 @@ type Queue struct {
 	URL    string
 }
 
-var errNotSent = errors.New("queue: the service did not take the entry")
+var (
+	errNotSent  = errors.New("queue: the service did not take the entry")
+	errNotTaken = errors.New("queue: the service did not take every entry")
+)
 
 // Send sends each wake-up with its delay, in calls of ten. It returns one error
 // per wake-up, nil where the queue took it.

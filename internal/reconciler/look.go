@@ -29,11 +29,16 @@ func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Re
 			report.note(unlessOver(ctx, s.err))
 			continue
 		}
+		now := r.Now()
+		if o.Topic == webhook.TopicEffect {
+			// Only the dispatcher ends it; what its event has become does not matter.
+			wake = append(wake, o)
+			continue
+		}
 		if s.unreadable {
 			report.count(Unreadable, nil)
 			continue
 		}
-		now := r.Now()
 		if !s.found {
 			report.count(r.orphan(ctx, o, now))
 			continue

@@ -31,6 +31,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dakghar/internal/backoff"
+	"dakghar/internal/delivery"
 	"dakghar/internal/webhook"
 )
 
@@ -42,6 +43,9 @@ type Store interface {
 	MarkPublished(ctx context.Context, p webhook.Published) (bool, error)
 	PushWake(ctx context.Context, o webhook.Outbox, wakeAt time.Time) (bool, error)
 	DeleteOrphan(ctx context.Context, o webhook.Outbox) (bool, error)
+	DueDeliveries(ctx context.Context, shard int, by time.Time, limit int) ([]delivery.ID, error)
+	Delivery(ctx context.Context, id delivery.ID) (delivery.Delivery, bool, error)
+	RewakeDelivery(ctx context.Context, d delivery.Delivery, wakeAt time.Time) (bool, error)
 	Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error)
 }
 
@@ -114,8 +118,9 @@ const (
 	Sleeping      = "sleeping" // held, or a live lease: looked at again later
 	Lost          = "lost"     // somebody else was faster
 	NotSent       = "not_sent"
-	Unreadable    = "unreadable"    // the row is no outbox row, or its subject no inbox row
-	AheadRemoved  = "promise_ahead" // a promise of a later life than its ended subject's is removed
+	Unreadable    = "unreadable"     // the row is no outbox row, or its subject no inbox row
+	DeliveryWoken = "delivery_woken" // a delivery's worker is told again
+	AheadRemoved  = "promise_ahead"  // a promise of a later life than its ended subject's is removed
 )
 
 const leaseName = "reconciler"
@@ -137,6 +142,7 @@ func (r *Reconciler) Run(ctx context.Context) Report {
 	work, cancel := context.WithTimeout(ctx, r.budget(ctx))
 	defer cancel()
 	r.due(work, &report)
+	r.deliveries(work, &report)
 	scan, done := sooner(work, r.Policy.AuditTime)
 	cursors := r.scan(scan, decodeCursors(state, r.Policy.Segments), &report)
 	done()

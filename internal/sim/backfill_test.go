@@ -292,7 +292,7 @@ func TestDeliveriesAreAskedForOnceInARun(t *testing.T) {
 		return w.RivalBackfill().Run(t.Context(), w.Registered(e.ID), ingress.BackfillAsk{})
 	}
 
-	wantRun(t, "the first part", run(), false, webhook.BackfillCounts{Pages: 1, Redelivered: 3}, "")
+	wantRun(t, "the first part", run(), false, webhook.BackfillCounts{Pages: 1, Duplicate: 1, Redelivered: 3}, "")
 	if got, want := w.Backfilled(e.ID).NotBefore, w.Now().Add(ingress.RedeliverRest); !got.Equal(want) {
 		t.Errorf("it goes on at %s, want %s", got, want)
 	}
@@ -308,6 +308,33 @@ func TestDeliveriesAreAskedForOnceInARun(t *testing.T) {
 	wantRun(t, "the next run", run(), true, webhook.BackfillCounts{Pages: 1, Duplicate: 2, Redelivered: 2, Refused: 1}, "")
 	if want := []string{"02", "00"}; !slices.EqualFunc(again, want, strings.HasSuffix) {
 		t.Errorf("asked for %q, want those that end in %q", again, want)
+	}
+}
+
+// Proves A6: what the front door never takes is asked for three days long and not
+// for ever, although each try makes one more item of the list.
+func TestADeliveryIsNotAskedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	w, api := listing(t)
+	e := hooked(w, api)
+	w.Advance(time.Minute)
+	_, guid := delivered(w, api, e, 1, http.StatusRequestEntityTooLarge)
+	var again []time.Duration
+	began := w.Now()
+	api.Redelivered = func(d fakeprovider.Delivery) {
+		again = append(again, w.Now().Sub(began).Round(time.Hour))
+		d.ID, d.At = d.ID+1, w.Now()
+		api.Deliver(d)
+	}
+	for range 100 {
+		w.Reconcile()
+		w.Advance(time.Hour)
+	}
+	if n := len(again); n != 73 || again[n-1] != 72*time.Hour {
+		t.Errorf("asked for %d times, the last time after %v; want 73 times in 72h", n, again[n-1])
+	}
+	if row := w.Backfilled(e.ID); len(row.Asked) != 0 {
+		t.Errorf("%s is remembered still: %+v", guid, row.Asked)
 	}
 }
 

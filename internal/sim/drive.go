@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"dakghar/internal/delivery"
 	"dakghar/internal/lambdaedge"
 	"dakghar/internal/webhook"
 )
@@ -193,7 +194,29 @@ func (w *World) PumpRival(rival *lambdaedge.Queue) {
 
 func (w *World) pumpQueue(worker *lambdaedge.Queue) bool {
 	w.T.Helper()
-	out, err := w.sqs.ReceiveMessage(w.T.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.queue, MaxNumberOfMessages: batchMax})
+	return w.pump(w.queue, w.Processor, worker == w.Queue(), worker.Handle)
+}
+
+// PumpDeliveries hands the messages that are visible to the dispatcher.
+func (w *World) PumpDeliveries() bool {
+	w.T.Helper()
+	return w.pump(w.deliveryQueue, w.Dispatcher, true, w.Dispatch().Handle)
+}
+
+// RivalDispatch is a second dispatcher, which nothing ends.
+func (w *World) RivalDispatch() *lambdaedge.Dispatch { return w.newDispatcher(w.config(), w.options) }
+
+// PumpRivalDispatch hands what is ready to a second dispatcher, once.
+func (w *World) PumpRivalDispatch(rival *lambdaedge.Dispatch) bool {
+	w.T.Helper()
+	return w.pump(w.deliveryQueue, w.Dispatcher, false, rival.Handle)
+}
+
+// pump hands the visible messages of a queue to a worker. What is not finished
+// with becomes visible again; own says that the worker is the program itself.
+func (w *World) pump(url string, p *Program, own bool, handle func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)) bool {
+	w.T.Helper()
+	out, err := w.sqs.ReceiveMessage(w.T.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, MaxNumberOfMessages: batchMax})
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -204,19 +227,19 @@ func (w *World) pumpQueue(worker *lambdaedge.Queue) bool {
 	for _, m := range out.Messages {
 		batch.Records = append(batch.Records, events.SQSMessage{MessageId: aws.ToString(m.MessageId), Body: aws.ToString(m.Body)})
 	}
-	response, err := worker.Handle(context.WithoutCancel(w.T.Context()), batch)
-	if worker == w.Queue() && w.Processor.Switch.Dead() {
-		w.Processor.restart()
+	response, err := handle(context.WithoutCancel(w.T.Context()), batch)
+	if own && p.Switch.Dead() {
+		p.restart()
 		return true
 	}
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.finish(out.Messages, response)
+	w.finish(url, out.Messages, response)
 	return true
 }
 
-func (w *World) finish(messages []sqstypes.Message, response events.SQSEventResponse) {
+func (w *World) finish(url string, messages []sqstypes.Message, response events.SQSEventResponse) {
 	failed := map[string]bool{}
 	for _, f := range response.BatchItemFailures {
 		failed[f.ItemIdentifier] = true
@@ -225,7 +248,7 @@ func (w *World) finish(messages []sqstypes.Message, response events.SQSEventResp
 		if failed[aws.ToString(m.MessageId)] {
 			continue
 		}
-		_, err := w.sqs.DeleteMessage(w.T.Context(), &sqs.DeleteMessageInput{QueueUrl: &w.queue, ReceiptHandle: m.ReceiptHandle})
+		_, err := w.sqs.DeleteMessage(w.T.Context(), &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle})
 		if err != nil {
 			w.T.Fatal(err)
 		}
@@ -277,7 +300,8 @@ func (w *World) Reconcile() {
 func (w *World) Settle() {
 	w.T.Helper()
 	for range settleMax {
-		if worked := w.PumpStream(); !w.PumpQueue() && !worked {
+		stream, queue, deliveries := w.PumpStream(), w.PumpQueue(), w.PumpDeliveries()
+		if !stream && !queue && !deliveries {
 			return
 		}
 	}
@@ -340,7 +364,12 @@ func (w *World) AtRest() bool {
 		}
 	}
 	for _, o := range w.Outbox() {
-		if !held[o.InboxID] {
+		if !held[o.InboxID] || o.Topic == webhook.TopicEffect {
+			return false
+		}
+	}
+	for _, d := range w.Deliveries() {
+		if !d.Status.Terminal() && d.Status != delivery.Faulted {
 			return false
 		}
 	}

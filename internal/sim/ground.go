@@ -71,7 +71,7 @@ func (w *World) Close() {
 	if w.ground == nil {
 		return
 	}
-	for _, table := range []string{w.tables.Inbox, w.tables.Outbox, w.tables.Business, w.tables.Registry, w.bodyTable} {
+	for _, table := range []string{w.tables.Inbox, w.tables.Outbox, w.tables.Business, w.tables.Registry, w.tables.Delivery, w.bodyTable} {
 		w.empty(table)
 	}
 	w.DropStream()

@@ -91,14 +91,17 @@ func (w *World) Ledger() (entries map[webhook.InboxID]int, balances map[string]m
 		switch {
 		case strings.HasPrefix(sk, "entry#"):
 			entries[webhook.InboxID(strings.Split(sk, "#")[1])]++
-		case sk == "balance":
-			sums := map[string]int64{}
+		case sk == "balance", strings.HasPrefix(sk, "balance#"): // an account's is spread over rows
+			sums := balances[text(item, "pk")]
+			if sums == nil {
+				sums = map[string]int64{}
+				balances[text(item, "pk")] = sums
+			}
 			for name := range item {
 				if name != "pk" && name != "sk" {
-					sums[name] = number(item, name)
+					sums[name] += number(item, name)
 				}
 			}
-			balances[text(item, "pk")] = sums
 		}
 	}
 	return entries, balances
@@ -159,6 +162,7 @@ func (w *World) Check() []string {
 			complain("promise %s is left", o.ID)
 		}
 	}
+	wrong = append(wrong, w.checkDeliveries()...)
 	for _, d := range w.pending {
 		complain("a delivery to %s was never acknowledged: %v", d.Endpoint.ID, d.Answers)
 	}

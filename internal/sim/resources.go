@@ -44,13 +44,16 @@ func (w *World) createResources(clients stack.Clients) {
 	w.tables = dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")}
 	w.tables.Body = ref("BodyTable")
 	w.bodyTable, w.bucket, w.keyID = ref("BodyTable"), ref("BodyBucket"), ref("DataKey")
-	w.queue = ref("EventQueue")
+	w.tables.Delivery = ref("DeliveryTable")
+	w.queue, w.deliveryQueue = ref("EventQueue"), ref("DeliveryQueue")
 	// A test never waits for a message: what is not there now is not there.
-	_, err = w.sqs.SetQueueAttributes(w.T.Context(), &sqs.SetQueueAttributesInput{
-		QueueUrl: &w.queue, Attributes: map[string]string{string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds): "0"},
-	})
-	if err != nil {
-		w.T.Fatal(err)
+	for _, url := range []string{w.queue, w.deliveryQueue} {
+		_, err = w.sqs.SetQueueAttributes(w.T.Context(), &sqs.SetQueueAttributesInput{
+			QueueUrl: &url, Attributes: map[string]string{string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds): "0"},
+		})
+		if err != nil {
+			w.T.Fatal(err)
+		}
 	}
 	if w.cursor = w.openStream(); w.ground != nil && w.ground.cursor != nil {
 		w.cursor = *w.ground.cursor

@@ -68,6 +68,8 @@ type World struct {
 	KMS       *devkms.Server
 	Providers *provider.Registry
 	Handlers  *business.Router
+	// Partner is who gets what subscriptions ask for.
+	Partner *Partner
 	// Objects is what the providers have when they are asked.
 	Objects Objects
 	// Outside is a store that no switch stops: the eyes of the test.
@@ -77,7 +79,7 @@ type World struct {
 
 	// The programs, each with its own switch. The operator is the command that
 	// somebody runs.
-	Ingress, Relay, Processor, Reconciler, Operator *Program
+	Ingress, Relay, Processor, Dispatcher, Reconciler, Operator *Program
 
 	options                         Options
 	clock                           clock
@@ -87,6 +89,8 @@ type World struct {
 	mu                              sync.Mutex
 	tables                          dynamo.Tables
 	bodyTable, bucket, queue, keyID string
+	deliveryQueue                   string
+	secretsMade                     int
 	db                              *dynamodb.Client
 	streams                         *dynamodbstreams.Client
 	sqs                             *sqs.Client
@@ -195,6 +199,7 @@ func New(t testing.TB, o Options) *World {
 		t.Fatal(err)
 	}
 	w.Providers = registry
+	w.Partner = &Partner{world: w}
 	w.options = o
 	w.build(o)
 	return w
@@ -220,6 +225,7 @@ func (w *World) build(o Options) {
 	w.Ingress = w.program("ingress", o, func(cfg aws.Config) any { return w.newIngress(cfg, o) })
 	w.Relay = w.program("relay", o, func(cfg aws.Config) any { return w.newRelay(cfg, o) })
 	w.Processor = w.program("processor", o, func(cfg aws.Config) any { return w.newProcessor(cfg, o) })
+	w.Dispatcher = w.program("dispatcher", o, func(cfg aws.Config) any { return w.newDispatcher(cfg, o) })
 	w.Reconciler = w.program("reconciler", o, func(cfg aws.Config) any { return w.newReconciler(cfg, o) })
 	w.Operator = w.program("operator", o, func(cfg aws.Config) any { return w.store(cfg) })
 }
@@ -244,6 +250,9 @@ func (w *World) Stream() *lambdaedge.Stream { return running[*lambdaedge.Stream]
 // Queue is the processor as it runs now.
 func (w *World) Queue() *lambdaedge.Queue { return running[*lambdaedge.Queue](w.Processor) }
 
+// Dispatch is the dispatcher as it runs now.
+func (w *World) Dispatch() *lambdaedge.Dispatch { return running[*lambdaedge.Dispatch](w.Dispatcher) }
+
 // Schedule is the reconciler as it runs now.
 func (w *World) Schedule() *lambdaedge.Schedule { return running[*lambdaedge.Schedule](w.Reconciler) }
 
@@ -251,7 +260,7 @@ func running[T any](p *Program) T { return p.run.(T) }
 
 // Programs returns all of them.
 func (w *World) Programs() []*Program {
-	return []*Program{w.Ingress, w.Relay, w.Processor, w.Reconciler, w.Operator}
+	return []*Program{w.Ingress, w.Relay, w.Processor, w.Dispatcher, w.Reconciler, w.Operator}
 }
 
 // clockOf is a program's own clock.
@@ -325,15 +334,16 @@ func (w *World) newRelay(cfg aws.Config, o Options) *lambdaedge.Stream {
 	}
 }
 
-func (w *World) wakes(cfg aws.Config) *queue.Queue {
-	return &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: w.queue}
+func (w *World) wakes(cfg aws.Config) queue.Topics {
+	client := sqs.NewFromConfig(cfg)
+	return queue.Topics{Events: &queue.Queue{Client: client, URL: w.queue}, Deliveries: &queue.Queue{Client: client, URL: w.deliveryQueue}}
 }
 
 func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
 	store, now := w.store(cfg), w.clockOf("processor", o)
 	return &lambdaedge.Queue{
 		Processor: &processor.Processor{
-			Store: store, Endpoints: directory.New(store), Bodies: w.bodies(cfg, o, now), Objects: &w.Objects,
+			Store: store, Endpoints: directory.New(store), Bodies: w.bodies(cfg, o, now), Objects: &w.Objects, Wanted: directory.NewSubscriptions(store),
 			Providers: w.Providers, Router: w.Handlers,
 			Policy: processor.Policy{
 				Lease: time.Minute, AttemptsMax: o.AttemptsMax, KeepInbox: life, GapWindow: GapWindow,
@@ -341,7 +351,7 @@ func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
 				Ours:   backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
 			},
 			Gaps:    processor.NewGaps(store),
-			Breaker: &processor.Breaker{Trip: 5, Open: backoff.Schedule{First: 5 * time.Second, Max: time.Minute}},
+			Breaker: &limit.Breaker{Trip: 5, Open: backoff.Schedule{First: 5 * time.Second, Max: time.Minute}},
 			Now:     now, NewID: w.NewID, Chance: w.chance, Wait: w.wait,
 		},
 		Log: telemetry.New(w.Log, "processor", now),

@@ -136,7 +136,7 @@ func (s suite) unpark(t *testing.T) {
 	s.wantRow(t, after)
 	s.wantPromise(t, promised.ID, &promised)
 	s.wantSequence(t, webhook.Sequence{ID: id, Last: 1})
-	if got := s.step(t, s.claim(t, waiting.ID, "c2", now), webhook.Turn{Sequence: id, Number: 2}); got != webhook.Committed {
+	if got := s.step(t, s.claim(t, waiting.ID, "c2", now), webhook.Turn{Sequence: id, Last: 1, Number: 2}); got != webhook.Committed {
 		t.Errorf("the next step: %s, want committed", got)
 	}
 	s.wantSequence(t, webhook.Sequence{ID: id, Last: 2})

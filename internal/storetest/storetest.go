@@ -123,6 +123,7 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("a lease has one owner", s.lease)
 	t.Run("V1: a limit's row is charged by all and refilled by one", s.tokens)
 	t.Run("V1: rivals lose no charge to each other", s.tokensBesideRivals)
+	t.Run("A6: a back-fill's row changes under its revision, and asking is beside it", s.backfill)
 	t.Run("business values come back as they were", s.values)
 	t.Run("R3: an operator's acts commit with their record, and only on what was seen", s.operatorActs)
 	t.Run("R3: a far promise is brought near, in its generation", s.bringNear)

@@ -10,10 +10,10 @@ import (
 
 // Conditions under which the data key may be used.
 const (
-	inContext      = ` if {"StringEquals":{"kms:EncryptionContext:purpose":"body"}}`
-	throughS3      = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"s3.${AWS::Region}.${AWS::URLSuffix}"}}}`
-	throughDynamo  = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"dynamodb.${AWS::Region}.${AWS::URLSuffix}"}}}`
-	secretsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/endpoint/*"
+	inContext          = ` if {"StringEquals":{"kms:EncryptionContext:purpose":"body"}}`
+	throughS3          = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"s3.${AWS::Region}.${AWS::URLSuffix}"}}}`
+	throughDynamo      = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"dynamodb.${AWS::Region}.${AWS::URLSuffix}"}}}`
+	secretsOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/endpoint/*"
 	credentialsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/api/*"
 )
 

@@ -163,6 +163,8 @@ func TestOutputsNameWhatTheCommandNeeds(t *testing.T) {
 		"DataKeyArn":             "DataKey.Arn",
 		"SecretPrefix":           "${AWS::StackName}/endpoint/",
 		"InboxDays":              "InboxDays",
+		"BodyDays":               "BodyDays",
+		"BodyInlineBytes":        "BodyInlineBytes",
 		"IngressFunctionName":    "IngressFunction",
 		"RelayFunctionName":      "RelayFunction",
 		"ProcessorFunctionName":  "ProcessorFunction",

@@ -23,9 +23,10 @@ type Backfill struct {
 	// Covers says that the run begins no later than where the last covering one
 	// leaves off, so that its end moves Covered.
 	Covers bool `json:",omitempty"`
-	// Asked are events that the provider was asked to send again in this run, the
-	// last [BackfillAskedMax] of them: each is asked for once.
-	Asked []EventID `json:",omitempty"`
+	// Asked are events that the provider was asked to send again, the last
+	// [BackfillAskedMax] of them, latest last. After a run only those are kept that
+	// were still missing in it.
+	Asked []Asked `json:",omitempty"`
 	// Counts are of the run under way, or else of the last one. After a crash they
 	// count a page's items twice.
 	Counts BackfillCounts
@@ -46,6 +47,14 @@ type Backfill struct {
 	Revision int64 `json:"-"`
 }
 
+// Asked is an event that a provider was asked to send again.
+type Asked struct {
+	ID EventID
+	// First and Last are when it was asked for. Of one that is given up, Last is when
+	// it was last seen to be missing.
+	First, Last time.Time
+}
+
 // BackfillCounts says what became of the items that a provider listed.
 type BackfillCounts struct {
 	Pages       int
@@ -53,7 +62,7 @@ type BackfillCounts struct {
 	Duplicate   int // were there
 	Redelivered int // were missing, and the provider was asked to send them again
 	Awaited     int // are missing still, and were asked for before in this run
-	Refused     int // were missing, and the provider does not send them again
+	Refused     int // are missing, and not sent again: the provider refused, or was asked for too long
 	Unwanted    int // of a type that the endpoint does not take
 	Unreadable  int // could not be read
 }
@@ -79,9 +88,13 @@ const (
 	// BackfillWantedPause is the least time between the beginnings of two runs that
 	// were asked for: a gap that never closes would ask for ever.
 	BackfillWantedPause = 5 * time.Minute
-	// BackfillAskedMax bounds the memory of a run; what is older and still missing
-	// is asked for once more, which is harmless.
-	BackfillAskedMax = 1000
+	// BackfillAskedMax bounds the memory of what was asked for; what is older and
+	// still missing is asked for once more, which is harmless.
+	BackfillAskedMax = 500
+	// BackfillAskFor is how long an event is asked for, run after run. Each try is
+	// itself one more item of the provider's list, so that an event which the front
+	// door never takes would be asked for without end.
+	BackfillAskFor = 3 * 24 * time.Hour
 	// A failed run is tried again after a minute, doubling to an hour.
 	backfillRetryFirst = time.Minute
 	backfillRetryMax   = time.Hour
@@ -117,7 +130,7 @@ func (b Backfill) From(e Endpoint, reach time.Duration, now time.Time) time.Time
 // from is where the schedule would begin.
 func (b Backfill) Begin(since, from, now time.Time) Backfill {
 	b.StartedAt, b.Since, b.Cursor, b.Covers = now, since, "", !since.After(from)
-	b.Asked, b.Counts = nil, BackfillCounts{}
+	b.Counts = BackfillCounts{}
 	b.NotBefore, b.LastError, b.Failures, b.UpdatedAt = time.Time{}, "", 0, now
 	return b
 }
@@ -133,7 +146,12 @@ func (b Backfill) Turned(next string, now time.Time) Backfill {
 	if b.Covers {
 		b.Covered = b.StartedAt
 	}
-	b.StartedAt, b.Since, b.Asked, b.Covers, b.CompletedAt = time.Time{}, time.Time{}, nil, false, now
+	began := b.StartedAt
+	b.Asked = slices.DeleteFunc(slices.Clone(b.Asked), func(a Asked) bool { return a.Last.Before(began) })
+	if len(b.Asked) == 0 {
+		b.Asked = nil
+	}
+	b.StartedAt, b.Since, b.Covers, b.CompletedAt = time.Time{}, time.Time{}, false, now
 	return b
 }
 
@@ -159,12 +177,43 @@ func (b Backfill) Rested(wait time.Duration, now time.Time) Backfill {
 	return b
 }
 
-// WasAsked reports whether the provider was asked to send an event again.
-func (b Backfill) WasAsked(id EventID) bool { return slices.Contains(b.Asked, id) }
+// Asking says what is to be done about an event that a provider can send again.
+type Asking int
 
-// Ask returns the row with one more event asked for.
-func (b Backfill) Ask(id EventID) Backfill {
-	asked := append(slices.Clone(b.Asked), id)
-	b.Asked = asked[max(0, len(asked)-BackfillAskedMax):]
+// What is to be done.
+const (
+	AskNow  Asking = iota + 1 // ask for it
+	AskedIt                   // it was asked for in this run
+	GivenUp                   // it was asked for long enough
+)
+
+// Asking decides about an event that is missing.
+func (b Backfill) Asking(id EventID, now time.Time) Asking {
+	i := b.asked(id)
+	switch {
+	case i < 0:
+		return AskNow
+	case now.Sub(b.Asked[i].First) > BackfillAskFor:
+		return GivenUp
+	case !b.Asked[i].Last.Before(b.StartedAt):
+		return AskedIt
+	}
+	return AskNow
+}
+
+// Missed returns the row with an event noted that was asked for, or given up.
+func (b Backfill) Missed(id EventID, now time.Time) Backfill {
+	a := Asked{ID: id, First: now, Last: now}
+	list := slices.Clone(b.Asked)
+	if i := b.asked(id); i >= 0 {
+		a.First = list[i].First
+		list = slices.Delete(list, i, i+1)
+	}
+	list = append(list, a)
+	b.Asked = list[max(0, len(list)-BackfillAskedMax):]
 	return b
+}
+
+func (b Backfill) asked(id EventID) int {
+	return slices.IndexFunc(b.Asked, func(a Asked) bool { return a.ID == id })
 }

@@ -50,3 +50,14 @@ const (
 	EffectsMax     = 8
 	EffectBytesMax = 256 << 10
 )
+
+// NewEffectOutbox returns the promise that partners are told, committed with the
+// change after which the row's fence is gen.
+func NewEffectOutbox(e Effect, run int, gen Fence, now time.Time) Outbox {
+	o := Outbox{
+		// Runs have their own promises: an earlier one's may still be open.
+		ID:      NewOutboxID(e.InboxID, TopicEffect, run*EffectsMax+e.Ordinal),
+		InboxID: e.InboxID, Topic: TopicEffect, CreatedAt: now, Gen: gen, Effect: &e,
+	}
+	return o.Postponed(now, now)
+}

@@ -12,8 +12,11 @@ type Wake struct {
 	InboxID  InboxID  `json:"inbox_id"`
 	// Endpoint is the subject's; empty in a message of before it was told.
 	Endpoint EndpointID `json:"endpoint_id,omitempty"`
-	Topic    Topic      `json:"topic"`
-	Gen      Fence      `json:"gen"`
+	// Delivery is what a message of [TopicDeliver] is about; such a message has no
+	// outbox row.
+	Delivery string `json:"delivery_id,omitempty"`
+	Topic    Topic  `json:"topic"`
+	Gen      Fence  `json:"gen"`
 }
 
 // NewWake returns the message for an outbox row.

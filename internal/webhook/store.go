@@ -52,6 +52,8 @@ type Completion struct {
 	Actions []Action
 	// Turn is the step of the object's sequence that goes with it; nil without one.
 	Turn *Turn
+	// Promises are those of the event's effects.
+	Promises []Outbox
 }
 
 // Body is a raw body to be stored.

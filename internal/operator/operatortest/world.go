@@ -41,12 +41,14 @@ type World struct {
 	Promises map[webhook.OutboxID]webhook.Outbox
 	Bodies   map[webhook.BodyID][]byte
 	Items    map[webhook.Key]webhook.Item
+	// Sequences are objects' sequences.
+	Sequences map[webhook.SequenceID]webhook.Sequence
 	// EventLetters and RelayLetters are the dead-letter queues.
 	EventLetters, RelayLetters LetterQueue
 	// Fail, when set, may end a call before it does anything, by its name; Lose may
 	// take its answer away after it has done everything.
 	Fail, Lose func(call string) error
-	// Rival, when set, runs once before an endpoint is updated.
+	// Rival, when set, runs once before an endpoint is updated or a sequence is skipped.
 	Rival func(w *World)
 	// Answer, when set, answers in place of the front door.
 	Answer func(url string, header map[string]string, body []byte) (int, []byte, error)
@@ -77,6 +79,7 @@ func New() *World {
 		Promises:  map[webhook.OutboxID]webhook.Outbox{},
 		Bodies:    map[webhook.BodyID][]byte{},
 		Items:     map[webhook.Key]webhook.Item{},
+		Sequences: map[webhook.SequenceID]webhook.Sequence{},
 		current:   map[string]webhook.KeyVersion{},
 		Fail:      func(string) error { return nil },
 		Lose:      func(string) error { return nil },
@@ -88,7 +91,7 @@ func New() *World {
 // Operator returns an operator of this world, called ada.
 func (w *World) Operator() *operator.Operator {
 	return &operator.Operator{
-		Registry: registry{w}, Jobs: jobs{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sender: door{w},
+		Registry: registry{w}, Jobs: jobs{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sequences: sequences{w}, Sender: door{w},
 		EventDeadLetters: letters{w, &w.EventLetters}, RelayFailures: letters{w, &w.RelayLetters},
 		Providers: w.Providers, Router: w.Router, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },

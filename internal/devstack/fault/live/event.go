@@ -27,8 +27,8 @@ import (
 const Endpoint webhook.EndpointID = "fault-demo"
 
 const (
-	tenant     webhook.Tenant = "default"
-	secretText                = "whsec_secret_of_a_showing_on_one_machine"
+	tenant      webhook.Tenant = "default"
+	signingText                = "whsec_secret_of_a_showing_on_one_machine"
 )
 
 // event is one of a showing's events.
@@ -51,11 +51,11 @@ func (s *Site) register(ctx context.Context, prefix string) error {
 	}
 	s.adapter, _ = registry.Lookup("stripe")
 	name := prefix + string(Endpoint)
-	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
+	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(signingText)})
 	if err != nil {
 		return fmt.Errorf("the showing's secret: %w", err)
 	}
-	decoded, err := s.adapter.Scheme.DecodeKey(secretText)
+	decoded, err := s.adapter.Scheme.DecodeKey(signingText)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,270 @@
+//go:build unix
+
+package doctest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"dakghar/internal/devstack"
+	"dakghar/internal/devstack/fault"
+	"dakghar/internal/dynamo"
+	"dakghar/internal/operator"
+	"dakghar/internal/webhook"
+)
+
+// built is the programs, made once for all pages.
+type built struct{ command, functions string }
+
+func build(ctx context.Context, dir string) (built, error) {
+	b := built{filepath.Join(dir, "dakghar"), filepath.Join(dir, "functions")}
+	for _, args := range [][]string{
+		{"build", "-o", b.command, "dakghar/cmd/dakghar"},
+		{"build", "-tags", "lambda.norpc", "-o", b.functions + "/", "dakghar/functions/..."},
+	} {
+		if said, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+			return b, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, said)
+		}
+	}
+	programs, err := os.ReadDir(b.functions)
+	for _, p := range programs {
+		// The stack looks for <LogicalId>/bootstrap.
+		id := strings.ToUpper(p.Name()[:1]) + p.Name()[1:] + "Function"
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, "build", id), 0o750)
+		}
+		if err == nil {
+			err = os.Rename(filepath.Join(b.functions, p.Name()), filepath.Join(dir, "build", id, "bootstrap"))
+		}
+	}
+	b.functions = filepath.Join(dir, "build")
+	return b, err
+}
+
+// site is a stack of one page's own, and the reader's shell beside it.
+type site struct {
+	stack *devstack.Stack
+	log   *log
+	store *dynamo.Store
+	op    *operator.Operator
+	shell *shell
+}
+
+// open starts the stack of a page and arranges what the page presumes.
+func open(ctx context.Context, dir string, b built, p page) (*site, error) {
+	s := &site{log: &log{}}
+	var err error
+	s.stack, err = devstack.Start(ctx, devstack.Options{
+		TemplatePath: "/tmp/dk/dt-template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.watch()
+	if s.shell, err = openShell(dir, b.command, s.stack.AWSURL(), p.files); err == nil && p.arrange != nil {
+		err = p.arrange(ctx, s)
+	}
+	if err != nil {
+		s.stack.Stop()
+		return nil, fmt.Errorf("arranging: %w\n%s", err, s.log)
+	}
+	return s, nil
+}
+
+// watch lets the test see the rows.
+func (s *site) watch() {
+	ref := func(id string) string { return s.stack.Declared().Resources[id].Ref }
+	s.store = &dynamo.Store{
+		DB: dynamodb.NewFromConfig(s.stack.Config()), Chance: mathrand.Float64, Wait: dynamo.Sleep,
+		Tables: dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")},
+	}
+	s.op = &operator.Operator{Registry: s.store, Inbox: s.store, Now: time.Now, NewID: rand.Text}
+}
+
+// patience is how long a reader waits for workers before reading on.
+const patience = 10 * time.Second
+
+// settle waits until nobody works, or patience ends: what is due is then stuck,
+// and the page may be about that.
+func (s *site) settle(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		busy, err := s.events(ctx, webhook.Received, webhook.Processing)
+		if err != nil || len(busy) == 0 || dynamo.Sleep(within, 50*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// events are the events in any of these states of endpoints that are not paused,
+// the last received first.
+func (s *site) events(ctx context.Context, statuses ...webhook.Status) ([]webhook.Inbox, error) {
+	endpoints, err := s.op.Endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	paused := map[webhook.EndpointID]bool{}
+	for _, e := range endpoints {
+		paused[e.ID] = !e.PausedAt.IsZero()
+	}
+	found, err := s.op.Events(ctx, operator.Events{Filter: webhook.Filter{Statuses: statuses, Since: time.Now().Add(-time.Hour)}, Limit: 1000})
+	if err != nil {
+		return nil, err
+	}
+	var rows []webhook.Inbox
+	for row, err := range found {
+		if err != nil {
+			return nil, err
+		}
+		if !paused[row.Endpoint] {
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// await waits for a fact; the test's own deadline ends it.
+func (s *site) await(ctx context.Context, what string, holds func() (bool, error)) error {
+	within, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		ok, err := holds()
+		if ok || err != nil {
+			return err
+		}
+		if dynamo.Sleep(within, 20*time.Millisecond) != nil {
+			return fmt.Errorf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// types runs lines as the reader would.
+func (s *site) types(ctx context.Context, lines ...string) error {
+	said, err := s.shell.run(ctx, strings.Join(lines, "\n"))
+	if err != nil {
+		return fmt.Errorf("%w:\n%s", err, said)
+	}
+	return nil
+}
+
+// everyState is an arrangement: events of each state, and a paused endpoint.
+//
+//	demo     Stripe, its events: one applied, four failed with partner_503, one held, one held as a conflict
+//	objects  numbered objects: obj_gap has 1 and 2 applied, 5 and 6 parked
+//	quiet    Stripe, paused, two events wait
+func everyState(ctx context.Context, s *site) error {
+	err := s.types(ctx, endpoints, `
+		bin/dakghar endpoint pause quiet --local
+		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded
+		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --event-id evt_twice --amount 100
+		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --event-id evt_twice --amount 200
+		bin/dakghar send --local --endpoint quiet --type payment_intent.succeeded --count 2
+		for n in 1 2 5 6; do bin/dakghar send --local --endpoint objects --type object.updated --object-id obj_gap --version $n; done`)
+	if err != nil {
+		return err
+	}
+	err = s.await(ctx, "two events are parked", func() (bool, error) {
+		rows, err := s.events(ctx, webhook.Parked)
+		return len(rows) == 2, err
+	})
+	if err != nil {
+		return err
+	}
+	return s.unheard(ctx, 5, func(rows []webhook.Inbox) error {
+		if err := s.types(ctx, "bin/dakghar inbox hold --local "+string(rows[0].ID)); err != nil {
+			return err
+		}
+		for _, row := range rows[1:] {
+			if err := s.fail(ctx, row, "partner_503: the partner answered 503"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// endpoints makes the three endpoints.
+const endpoints = `
+	make_endpoint() { printf "$3" | bin/dakghar endpoint create --local --provider "$1" --id "$2" --secret-file -; }
+	make_endpoint stripe demo whsec_first_secret_of_the_demo_page
+	make_endpoint stripe quiet whsec_first_secret_of_a_quiet_place
+	make_endpoint standard-webhooks objects whsec_c2VjcmV0IG9mIHRoZSBvYmplY3RzIGVuZHBvaW50IQ==
+	bin/dakghar endpoint update objects --local --policy object.changed=sequence`
+
+// unheard sends events of which no worker hears, and has something done with them.
+func (s *site) unheard(ctx context.Context, n int, do func([]webhook.Inbox) error) error {
+	faults := s.stack.Faults()
+	if err := faults.Add(fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: fault.Lose}); err != nil {
+		return err
+	}
+	defer faults.Clear("dynamodbstreams")
+	// Another seed than the pages use, so that their events are new.
+	if err := s.types(ctx, fmt.Sprintf("bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --seed 77 --count %d", n)); err != nil {
+		return err
+	}
+	rows, err := s.events(ctx, webhook.Received)
+	if err == nil && len(rows) != n {
+		err = fmt.Errorf("%d events wait, want %d", len(rows), n)
+	}
+	if err != nil {
+		return err
+	}
+	if err := do(rows); err != nil {
+		return err
+	}
+	read := faults.List()[0].Seen
+	return s.await(ctx, "the stream was read to its end", func() (bool, error) {
+		// The first of two further reads may have begun before the last write.
+		return faults.List()[0].Seen >= read+2, nil
+	})
+}
+
+// fail ends an event as a worker would whose attempts are spent.
+func (s *site) fail(ctx context.Context, row webhook.Inbox, why string) error {
+	now := time.Now()
+	promise := webhook.NewOutboxID(row.ID, webhook.TopicProcess, 0)
+	act := webhook.Act{ID: rand.Text(), At: now, Name: "inbox fail", Subject: "event " + string(row.ID), Who: "the arrangement"}
+	ok, err := s.store.FailBy(ctx, row.Fail(now, why, 400*24*time.Hour), promise, act)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s has moved on", row.ID)
+	}
+	return err
+}
+
+// log keeps the last of what a stack's programs say.
+type log struct {
+	mu    sync.Mutex
+	lines [][]byte
+}
+
+// logMax bounds the lines that a failure shows.
+const logMax = 60
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, bytes.Clone(p))
+	if len(l.lines) > logMax {
+		l.lines = slices.Delete(l.lines, 0, len(l.lines)-logMax)
+	}
+	return len(p), nil
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(bytes.Join(l.lines, nil))
+}
