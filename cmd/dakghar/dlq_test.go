@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"dakghar/internal/business"
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
@@ -137,4 +139,44 @@ func TestShadowCommand(t *testing.T) {
 	shadow("--limit", "0")
 	s.run("", "audit", "list", "--local", "--limit", "1")
 	s.wantGolden("shadow")
+}
+
+// Proves R3, D5 on the real adapters: the queues that the template names, over the network.
+func TestDeadLettersOnARunningStack(t *testing.T) {
+	s := startStack(t)
+	onStack(t, s, exitDone, first, "endpoint create --local --provider stripe --id demo --secret-file -")
+	row := store(t, s, []byte(`{"a":1}`)) // HELD
+	env, client := settings(s.Declared().Outputs), sqs.NewFromConfig(s.Config())
+	put := func(queue, body string) {
+		url := env[queue]
+		if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("EVENT_DEAD_LETTERS_URL", fmt.Sprintf(`{"v":1,"inbox_id":%q,"topic":"process"}`, row.ID))
+	put("RELAY_FAILURES_URL", `{"DDBStreamBatchInfo":{"shardId":"shardId-1","batchSize":1}}`)
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	for range 2 { // a look takes nothing out
+		want("events", column(t, onStack(t, s, exitDone, "", "dlq list --local --queue events --limit 1 --json"), "record"), "letter queue")
+	}
+	want("all", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "letter queue report queue behind")
+	letter, _, _ := strings.Cut(onStack(t, s, exitDone, "", "dlq list --local --queue events --json"), "\n")
+	want("becomes", column(t, letter+"\n", "becomes"), "held")
+	redrive := "dlq redrive --local --prune --reason ticket --yes --json"
+	done := lastLine(onStack(t, s, exitDone, "", redrive))
+	want("deleted", column(t, done, "deleted"), "1")
+	want("reports", column(t, done, "reports_deleted"), "1")
+	want("left", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "queue queue behind")
+	want("acts", column(t, onStack(t, s, exitDone, "", "audit list --local --json"), "act"), "dlq redrive dlq redrive endpoint create")
+	want("shadow", column(t, onStack(t, s, exitDone, "", "shadow --local --endpoint demo --since 1h --reason ticket --json"), "events"), "0")
+}
+
+func lastLine(text string) string {
+	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return all[len(all)-1] + "\n"
 }

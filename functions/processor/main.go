@@ -90,6 +90,7 @@ func wire(getenv func(string) string) (*lambdaedge.Queue, error) {
 				HTTP:    egress.Doer[remote.Request, remote.Response]{Client: egress.New(egress.Config{AllowLoopback: standIn != nil})},
 				Now:     time.Now, Base: standIn,
 			},
+			Wanted:    directory.NewSubscriptions(store),
 			Providers: providers,
 			Router:    business.Standard(),
 			Policy: processor.Policy{

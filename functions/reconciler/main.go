@@ -69,9 +69,9 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 	life, work := config.ReadLife(env), config.ReadWork(env)
 	tables := dynamo.Tables{
 		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
-		Business: env.Text("BUSINESS_TABLE"), Body: env.Text("BODY_TABLE"),
+		Business: env.Text("BUSINESS_TABLE"), Body: env.Text("BODY_TABLE"), Delivery: env.Text("DELIVERY_TABLE"),
 	}
-	url := env.Text("EVENT_QUEUE_URL")
+	events, deliveries := env.Text("EVENT_QUEUE_URL"), env.Text("DELIVERY_QUEUE_URL")
 	bodies := body.Config{
 		Table: tables.Body, Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"),
 		InlineBytes: env.Int("BODY_INLINE_BYTES", 1024, 300<<10, 32<<10), Life: life.Body,
@@ -85,6 +85,7 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := sqs.NewFromConfig(cfg)
 	store := &dynamo.Store{DB: dynamodb.NewFromConfig(cfg), Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 	backfill, err := newBackfill(cfg, store, bodies, standIn)
 	if err != nil {
@@ -94,7 +95,7 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 		Backfill: backfill,
 		Reconciler: &reconciler.Reconciler{
 			Store: store,
-			Queue: &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: url},
+			Queue: queue.Topics{Events: &queue.Queue{Client: client, URL: events}, Deliveries: &queue.Queue{Client: client, URL: deliveries}},
 			Policy: reconciler.Policy{
 				AttemptsMax: work.AttemptsMax, Retry: work.Theirs, KeepInbox: life.Inbox,
 				Segments: segments, PageRows: pageRows, AtOnce: atOnce, AuditTime: auditTime, Lease: lease, Slack: slack,

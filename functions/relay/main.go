@@ -35,7 +35,7 @@ func main() {
 func wire(getenv func(string) string) (*lambdaedge.Stream, error) {
 	env := config.From(getenv)
 	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
-	outbox, url := env.Text("OUTBOX_TABLE"), env.Text("EVENT_QUEUE_URL")
+	outbox, events, deliveries := env.Text("OUTBOX_TABLE"), env.Text("EVENT_QUEUE_URL"), env.Text("DELIVERY_QUEUE_URL")
 	if err := env.Err(); err != nil {
 		return nil, err
 	}
@@ -43,9 +43,10 @@ func wire(getenv func(string) string) (*lambdaedge.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := sqs.NewFromConfig(cfg)
 	return &lambdaedge.Stream{
 		Relay: &relay.Relay{
-			Queue: &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: url},
+			Queue: queue.Topics{Events: &queue.Queue{Client: client, URL: events}, Deliveries: &queue.Queue{Client: client, URL: deliveries}},
 			Outbox: &dynamo.Store{
 				DB: dynamodb.NewFromConfig(cfg), Tables: dynamo.Tables{Outbox: outbox},
 				Chance: mathrand.Float64, Wait: dynamo.Sleep,

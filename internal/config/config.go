@@ -6,6 +6,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -139,4 +141,58 @@ func ReadProviderBase(r *Reader) func(webhook.Provider) string {
 	}
 	r.Require(r.getenv("AWS_ENDPOINT_URL") != "", "PROVIDER_API_BASE is set, and AWS_ENDPOINT_URL is not: providers have stand-ins on the local stack alone")
 	return func(p webhook.Provider) string { return base + "/" + string(p) }
+}
+
+// AttemptSlack is what a delivery's lease has beyond its attempt: for recording
+// the partner's answer, and for clocks that do not agree.
+const AttemptSlack = 30 * time.Second
+
+// Delivery holds the numbers of outbound delivery.
+type Delivery struct {
+	// Attempt bounds one attempt, its redirects included.
+	Attempt time.Duration
+	// Lease is at least Attempt and [AttemptSlack].
+	Lease time.Duration
+	Ours  backoff.Schedule // while we are at fault
+	// Breaker is how long a process asks nothing of one partner that does not answer.
+	Breaker backoff.Schedule
+}
+
+// ReadDelivery reads the numbers of outbound delivery.
+func ReadDelivery(r *Reader) Delivery {
+	d := Delivery{
+		Attempt: time.Duration(r.Int("DELIVERY_ATTEMPT_SECONDS", 1, 40, 25)) * time.Second,
+		Lease:   time.Duration(r.Int("DELIVERY_LEASE_SECONDS", 1, 900, 60)) * time.Second,
+		Ours:    backoff.Schedule{First: 2 * time.Second, Max: 5 * time.Minute},
+		Breaker: backoff.Schedule{First: 10 * time.Second, Max: 5 * time.Minute},
+	}
+	r.Require(d.Lease >= d.Attempt+AttemptSlack, "DELIVERY_LEASE_SECONDS is %d, want at least %d: a lease must outlast its attempt and the recording of its answer",
+		d.Lease/time.Second, (d.Attempt+AttemptSlack)/time.Second)
+	return d
+}
+
+// ReadLoopback reports whether requests may go to this machine itself, over http
+// too. ALLOW_LOOPBACK is for the local stack: it is refused unless the services
+// themselves are on this machine, and no function on AWS reaches a service there.
+func ReadLoopback(r *Reader) bool {
+	switch v := r.getenv("ALLOW_LOOPBACK"); v {
+	case "", "false":
+		return false
+	case "true":
+	default:
+		r.Require(false, "ALLOW_LOOPBACK is %q, want true or false", v)
+		return false
+	}
+	local := onThisMachine(r.getenv("AWS_ENDPOINT_URL"))
+	r.Require(local, "ALLOW_LOOPBACK is set, and AWS_ENDPOINT_URL does not lead to this machine: partners are on this machine on the local stack alone")
+	return local
+}
+
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }

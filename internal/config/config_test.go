@@ -68,3 +68,52 @@ func TestAStandInForProvidersIsRefusedOnAWS(t *testing.T) {
 		t.Errorf("on AWS: %v", err)
 	}
 }
+
+// Proves X2: the lease outlasts an attempt with its recording, whatever is configured.
+func TestADeliverysLeaseOutlastsItsAttempt(t *testing.T) {
+	t.Parallel()
+	r := config.From(env(nil))
+	d := config.ReadDelivery(r)
+	if r.Err() != nil || d.Attempt != 25*time.Second || d.Lease != time.Minute {
+		t.Errorf("defaults: %+v, %v", d, r.Err())
+	}
+	r = config.From(env(map[string]string{"DELIVERY_ATTEMPT_SECONDS": "1", "DELIVERY_LEASE_SECONDS": "31"}))
+	if d := config.ReadDelivery(r); r.Err() != nil || d.Attempt != time.Second || d.Lease != 31*time.Second {
+		t.Errorf("the shortest: %+v, %v", d, r.Err())
+	}
+	r = config.From(env(map[string]string{"DELIVERY_LEASE_SECONDS": "54"}))
+	config.ReadDelivery(r)
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "DELIVERY_LEASE_SECONDS is 54, want at least 55") {
+		t.Errorf("a lease that ends with its attempt: %v", err)
+	}
+}
+
+// Proves X9: this machine is reached on the local stack alone. A function on AWS
+// whose services were on its own machine would have none.
+func TestLoopbackIsRefusedOnAWS(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		allow, services string
+		want            bool
+		problem         string
+	}{
+		{"", "", false, ""},
+		{"", "http://127.0.0.1:8081", false, ""},
+		{"false", "", false, ""},
+		{"true", "http://127.0.0.1:8081", true, ""},
+		{"true", "http://localhost:8081", true, ""},
+		{"true", "http://[::1]:8081", true, ""},
+		{"true", "", false, "ALLOW_LOOPBACK is set"},
+		{"true", "https://vpce-1.dynamodb.eu-central-1.vpce.amazonaws.com", false, "ALLOW_LOOPBACK is set"},
+		{"true", "http://127.0.0.1.example.com", false, "ALLOW_LOOPBACK is set"},
+		{"true", "http://10.0.0.1:8081", false, "ALLOW_LOOPBACK is set"},
+		{"true", "http://127.0.0.1:80:81", false, "ALLOW_LOOPBACK is set"},
+		{"yes", "http://127.0.0.1:8081", false, `ALLOW_LOOPBACK is "yes"`},
+	} {
+		r := config.From(env(map[string]string{"ALLOW_LOOPBACK": tt.allow, "AWS_ENDPOINT_URL": tt.services}))
+		got := config.ReadLoopback(r)
+		if err := r.Err(); got != tt.want || (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+			t.Errorf("ALLOW_LOOPBACK=%q with services at %q: %v, %v", tt.allow, tt.services, got, err)
+		}
+	}
+}

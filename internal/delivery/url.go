@@ -1,90 +1,126 @@
 package delivery
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
-// urlBytesMax bounds an address.
-const urlBytesMax = 2048
-
-// secretName matches names of query parameters under which secrets travel.
-var secretName = regexp.MustCompile(`(?i)(^|[_\-.])(access|api|auth|bearer|client|private|secret|session|signing|shared)?[_\-.]?(key|token|secret|password|passwd|pwd|pass|sig|signature|credential|credentials|jwt|auth|authorization)([_\-.]|$)`)
-
-// secretText matches texts that look like a credential, whatever their name.
-var secretText = regexp.MustCompile(`^(sk|rk|pk|whsec|whsk|ghp|gho|xox[abp]|eyJ[A-Za-z0-9_-]+\.eyJ)[_\-A-Za-z0-9.]{8,}$`)
+// Bounds of an address and of the name in it, in bytes.
+const (
+	urlBytesMax  = 2048
+	nameBytesMax = 253
+)
 
 // CheckURL says what is wrong with a subscription's address, in words for the
-// person who gives it. local also allows http and this machine's own names, for
-// the local stack. Names are resolved, and where they lead is checked, again at
-// each connection.
+// person who gives it. None of them repeats the address. local also allows this
+// machine's own names, over http too, for the local stack. Names are resolved, and
+// where they lead is checked, again at each connection.
 func CheckURL(text string, local bool) error {
+	switch {
+	case len(text) > urlBytesMax:
+		return fmt.Errorf("want an address of at most %d bytes", urlBytesMax)
+	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }):
+		return errors.New("an address is plain ASCII: write a name in its xn-- form, and whatever else with % and two digits")
+	case strings.Contains(text, "#"):
+		return errors.New("a fragment is never sent: leave out # and what is behind it")
+	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || !u.IsAbs() || u.Host == "" || u.Opaque != "" || len(text) > urlBytesMax:
-		return fmt.Errorf("want an https address of at most %d bytes", urlBytesMax)
-	case u.Scheme != "https" && !(local && u.Scheme == "http"):
-		return fmt.Errorf("want https, not %s: what is sent must not be read on the way", u.Scheme)
+	case err != nil || !u.IsAbs() || u.Host == "" || u.Opaque != "":
+		return errors.New("want an address like https://hooks.partner.com/dakghar")
 	case u.User != nil:
-		return fmt.Errorf("an address carries no name and password: put a credential into a header (--credential-header)")
-	case u.Fragment != "" || strings.HasSuffix(text, "#"):
-		return fmt.Errorf("a fragment is never sent: leave it out")
+		return errors.New("an address carries no name and password: put a credential into a header (--credential-header)")
+	case u.Scheme != "https" && (!local || u.Scheme != "http" || !loopback(u.Hostname())):
+		return fmt.Errorf("want https, not %s: what is sent must not be read on the way", u.Scheme)
 	}
 	if err := checkHost(u, local); err != nil {
+		return err
+	}
+	if err := checkPath(u); err != nil {
 		return err
 	}
 	return checkQuery(u)
 }
 
+// CheckHost says what is wrong with a host, and its port if it has one, to which
+// a redirect may lead.
+func CheckHost(host string, local bool) error {
+	if strings.ContainsAny(host, "/?@") {
+		return errors.New("want a host alone, like hooks.partner.com or hooks.partner.com:8443")
+	}
+	return CheckURL("https://"+host+"/", local)
+}
+
+// loopback reports this machine's own names, as the local stack takes them.
+func loopback(host string) bool {
+	return strings.EqualFold(host, "localhost") || host == "127.0.0.1" || host == "::1"
+}
+
+// inwardNames are the last labels of names that are known only inside.
+func inwardNames() []string {
+	return []string{
+		"local", "localhost", "localdomain", "internal", "lan", "home", "corp", "intranet", "private", "test", "example", "invalid", "onion", "alt", "arpa",
+	}
+}
+
 // checkHost refuses numbers in place of names, in every spelling, and names that
 // are only known inside.
 func checkHost(u *url.URL, local bool) error {
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	loopback := host == "localhost" || host == "127.0.0.1" || host == "::1"
-	if local && loopback {
+	if err := checkPort(u); err != nil {
+		return err
+	}
+	host := strings.ToLower(u.Hostname())
+	if local && loopback(host) {
 		return nil
 	}
-	if _, err := netip.ParseAddr(host); err == nil || numeric(host) {
-		return fmt.Errorf("want a name, not an address in numbers")
-	}
 	labels := strings.Split(host, ".")
-	if len(labels) < 2 || loopback {
-		return fmt.Errorf("want a name of the public internet")
-	}
-	for _, label := range labels {
-		if !isLabel(label) {
-			return fmt.Errorf("the host is no name: letters, digits and inner hyphens between dots")
-		}
-	}
-	switch labels[len(labels)-1] {
-	case "local", "localhost", "internal", "lan", "home", "corp", "intranet", "test", "example", "invalid", "onion", "arpa":
-		return fmt.Errorf("names under .%s do not lead to the public internet", labels[len(labels)-1])
-	}
-	if port := u.Port(); port == "0" || strings.HasSuffix(u.Host, ":") {
-		return fmt.Errorf("want a port, or none for 443")
+	last := labels[len(labels)-1]
+	_, err := netip.ParseAddr(host)
+	switch {
+	case strings.HasSuffix(host, "."):
+		return errors.New("leave out the dot at the end of the name")
+	case err == nil || strings.Contains(host, ":") || numeric(last):
+		// A name whose last label is a number is taken for an IPv4 address by many.
+		return errors.New("want a name, not an address in numbers")
+	case len(labels) < 2 || loopback(host):
+		return errors.New("want a name of the public internet")
+	case len(host) > nameBytesMax || !slices.Equal(slices.DeleteFunc(slices.Clone(labels), not(isLabel)), labels):
+		return errors.New("the host is no name: letters, digits and inner hyphens between dots")
+	case slices.Contains(inwardNames(), last):
+		return fmt.Errorf("names under .%s do not lead to the public internet", last)
+	case slices.ContainsFunc(labels, looksSecret):
+		return errors.New("a part of the name looks like a secret, and names are looked up in the open: put it into a header (--credential-header)")
 	}
 	return nil
 }
 
-// numeric reports the spellings in which a resolver may take a host for an IPv4
-// address: decimal, octal and hexadecimal numbers, one to four of them.
-func numeric(host string) bool {
-	for label := range strings.SplitSeq(host, ".") {
-		digits, hex := strings.CutPrefix(label, "0x")
-		if digits == "" && !hex {
-			return false
-		}
-		for i := range len(digits) {
-			c := digits[i]
-			if (c < '0' || c > '9') && !(hex && c >= 'a' && c <= 'f') {
-				return false
-			}
-		}
+func not(is func(string) bool) func(string) bool { return func(s string) bool { return !is(s) } }
+
+func checkPort(u *url.URL) error {
+	port := u.Port()
+	if port == "" && !strings.HasSuffix(u.Host, ":") {
+		return nil
 	}
-	return true
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || port[0] == '0' {
+		return errors.New("want a port from 1 to 65535, or none for 443")
+	}
+	return nil
+}
+
+// numeric reports a label that a resolver may take for a part of an IPv4 address:
+// a decimal, octal or hexadecimal number.
+func numeric(label string) bool {
+	digits, hex := strings.CutPrefix(label, "0x")
+	return (label != "" || hex) && !strings.ContainsFunc(digits, func(r rune) bool {
+		return (r < '0' || r > '9') && (!hex || r < 'a' || r > 'f')
+	})
 }
 
 func isLabel(s string) bool {
@@ -92,29 +128,157 @@ func isLabel(s string) bool {
 		return false
 	}
 	for i := range len(s) {
-		c := s[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
 			return false
 		}
 	}
 	return true
 }
 
-// checkQuery refuses what looks like a secret: addresses end up in logs.
+// checkPath refuses what looks like a secret: addresses end up in logs.
+func checkPath(u *url.URL) error {
+	refused := errors.New("a part of the path looks like a secret, and addresses are logged on the way: put it into a header (--credential-header)")
+	path, ok := unescaped(u.EscapedPath())
+	if !ok {
+		return errors.New("the path is escaped again and again: write it plainly")
+	}
+	before := ""
+	for segment := range strings.SplitSeq(path, "/") {
+		for part := range strings.SplitSeq(segment, ";") {
+			name, text, named := strings.Cut(part, "=")
+			if looksSecret(part) || named && (secretName(name) || looksSecret(text)) {
+				return refused
+			}
+		}
+		// What stands behind /token/ is one, unless it is a word.
+		if secretName(before) && len(segment) >= 8 && strings.ContainsAny(segment, "0123456789") {
+			return refused
+		}
+		before = segment
+	}
+	return nil
+}
+
+// checkQuery refuses parameters that are secrets by their name or by their look.
 func checkQuery(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return fmt.Errorf("the query cannot be read")
+		return errors.New("the query cannot be read: write it as name=text, joined by &")
 	}
 	for name, texts := range query {
-		if secretName.MatchString(name) {
+		plainName, ok := unescaped(name)
+		switch {
+		case !ok:
+			return errors.New("a parameter is escaped again and again: write it plainly")
+		case looksSecret(plainName):
+			return errors.New("the name of a parameter looks like a secret, and addresses are logged on the way: put it into a header (--credential-header)")
+		case secretName(plainName):
 			return fmt.Errorf("the parameter %q looks like a secret, and addresses are logged on the way: put it into a header (--credential-header)", name)
 		}
 		for _, text := range texts {
-			if secretText.MatchString(text) {
+			if plain, ok := unescaped(text); !ok || looksSecret(plain) {
 				return fmt.Errorf("the text of the parameter %q looks like a secret, and addresses are logged on the way: put it into a header (--credential-header)", name)
 			}
 		}
 	}
 	return nil
+}
+
+// unescapeMax bounds how often something may be escaped.
+const unescapeMax = 4
+
+// unescaped takes all the escaping off a text, since any reader of a log can. False
+// where it does not end; what cannot be unescaped is plain.
+func unescaped(text string) (string, bool) {
+	for range unescapeMax {
+		next, err := url.PathUnescape(text)
+		if err != nil || next == text {
+			return text, true
+		}
+		text = next
+	}
+	return "", false
+}
+
+// wordsOf are words that name a secret, wherever they stand in a name;
+// and wholeWords those that do so only as a word of their own.
+func secretWords() (parts, whole []string) {
+	return []string{
+			"token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "authkey", "privatekey", "sharedkey", "signingkey", "masterkey",
+			"signature", "credential", "authorization", "bearer", "sessionid", "jsessionid", "phpsessid",
+		}, []string{
+			"key", "keys", "sig", "sign", "hmac", "auth", "pass", "pwd", "pw", "pin", "otp", "jwt", "jws", "jwe", "sid", "session", "sas", "cookie", "oauth", "creds",
+		}
+}
+
+// secretName reports a name under which secrets travel, in its common spellings:
+// api_key, apiKey, X-Api-Key, auth[token], token1.
+func secretName(name string) bool {
+	parts, whole := secretWords()
+	words := words(name)
+	joined := strings.Join(words, "")
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(joined, part) }) ||
+		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(whole, word) })
+}
+
+// words splits a name where a case begins anew and at whatever is no letter, in
+// lower case.
+func words(name string) []string {
+	var all []string
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			all = append(all, strings.ToLower(string(word)))
+		}
+		word = nil
+	}
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r):
+			end()
+			continue
+		case unicode.IsUpper(r) && len(word) > 0 && unicode.IsLower(word[len(word)-1]):
+			end()
+		}
+		word = append(word, r)
+	}
+	end()
+	return all
+}
+
+// secretText matches what issuers put before their credentials, with enough
+// behind it, and the three parts of a JWT.
+var secretText = regexp.MustCompile(`(?i)(^|[^a-z0-9])((sk|rk|pk|whsec|whsk|gh[opusr]|github_pat|glpat|xox[abeprs]|shp(at|ca|pa|ss)|npm|pypi|hf|sg|ya29|dop_v1|rzp_(live|test))[_\-.][a-z0-9_\-.+/=]{8,}|(akia|asia|aiza)[a-z0-9_\-]{16,}|eyj[a-z0-9_\-]{5,}\.eyj|(bearer|basic) +[a-z0-9])`)
+
+// Lengths from which a run of characters that looks drawn at random is taken for
+// a secret: a UUID, with its hyphens or without, is none.
+const (
+	randomMin    = 24 // letters of both cases and digits
+	randomHexMin = 40
+)
+
+// looksSecret reports a text that looks like a credential, whatever its name.
+func looksSecret(text string) bool {
+	if secretText.MatchString(text) {
+		return true
+	}
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '/' && r != '_' && r != '-'
+	}) {
+		if random(run) {
+			return true
+		}
+	}
+	return false
+}
+
+func random(run string) bool {
+	has := func(from, to rune) bool {
+		return strings.ContainsFunc(run, func(r rune) bool { return r >= from && r <= to })
+	}
+	mixed := has('a', 'z') && has('A', 'Z') && has('0', '9')
+	hex := has('0', '9') && !strings.ContainsFunc(run, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F')
+	})
+	return mixed && len(run) >= randomMin || hex && len(run) >= randomHexMin
 }

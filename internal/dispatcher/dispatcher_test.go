@@ -71,28 +71,6 @@ func keys(t *testing.T) []delivery.VerifyingKey {
 	return []delivery.VerifyingKey{k.Verifying()}
 }
 
-func headerOf(a sim.Arrival) map[string]string {
-	flat := map[string]string{}
-	for name := range a.Header {
-		flat[http.CanonicalHeaderKey(name)] = a.Header.Get(name)
-	}
-	lower := map[string]string{}
-	for name, value := range flat {
-		lower[toLower(name)] = value
-	}
-	return lower
-}
-
-func toLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
-}
-
 // A payment that was applied is told to the partner, once, signed over the very
 // bytes on the wire. Proves X1, X2, X3, X12.
 func TestWhatWasAppliedIsToldOnceAndSigned(t *testing.T) {
@@ -114,7 +92,7 @@ func TestWhatWasAppliedIsToldOnceAndSigned(t *testing.T) {
 	if diff := cmp.Diff(want, string(got[0].Body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
-	verified, err := delivery.Verify(headerOf(got[0]), got[0].Body, keys(t), w.Now(), 5*time.Minute)
+	verified, err := delivery.Verify(sim.Flat(got[0].Header), got[0].Body, keys(t), w.Now(), 5*time.Minute)
 	if err != nil {
 		t.Fatalf("the signature does not verify: %v", err)
 	}
@@ -185,7 +163,7 @@ func TestRetriesAreOneFamilyUntilTheProfileIsSpent(t *testing.T) {
 		t.Fatalf("%d requests, want %d", len(got), profile.Attempts)
 	}
 	for i, a := range got {
-		verified, err := delivery.Verify(headerOf(a), a.Body, keys(t), a.At, 0)
+		verified, err := delivery.Verify(sim.Flat(a.Header), a.Body, keys(t), a.At, 0)
 		if err != nil || verified.Attempt != i+1 || verified.Delivery != only(t, w).ID || string(a.Body) != string(got[0].Body) {
 			t.Errorf("request %d: %+v, %v", i+1, verified, err)
 		}
@@ -268,8 +246,8 @@ func TestARotationInTheMiddleVerifiesThroughout(t *testing.T) {
 	}
 	var ids []string
 	for i, a := range w.Partner.Got() {
-		_, oldErr := delivery.Verify(headerOf(a), a.Body, keys(t), a.At, 0)
-		_, newErr := delivery.Verify(headerOf(a), a.Body, []delivery.VerifyingKey{fresh.Verifying()}, a.At, 0)
+		_, oldErr := delivery.Verify(sim.Flat(a.Header), a.Body, keys(t), a.At, 0)
+		_, newErr := delivery.Verify(sim.Flat(a.Header), a.Body, []delivery.VerifyingKey{fresh.Verifying()}, a.At, 0)
 		if oldErr != nil || (newErr == nil) != (i > 0) {
 			t.Errorf("request %d: old key %v, new key %v", i+1, oldErr, newErr)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,8 @@ type page struct {
 	arrange func(context.Context, *site) error
 	// files are what a reader has saved before, by name.
 	files map[string]string
+	// providers, if set, stands in for the providers' own APIs.
+	providers http.Handler
 	// example marks a page whose blocks are about a program that is not there.
 	example bool
 }
@@ -34,6 +37,9 @@ func pages(t *testing.T) []page {
 		{path: "docs/run/local.md"},
 	}
 	presumed := map[string]page{
+		"docs/operate/backfill.md": {
+			files: map[string]string{"key.txt": "rk_test_made_up_for_the_backfill_page"}, providers: listedEvents(), arrange: endpointsOnly,
+		},
 		"docs/operate/rotate-secret.md": {files: map[string]string{"new.txt": "whsec_second_secret_of_the_demo_page"}},
 		"docs/operate/secret-leaked.md": {files: map[string]string{"fresh.txt": "whsec_second_secret_of_the_demo_page"}},
 	}

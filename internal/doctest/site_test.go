@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"dakghar/internal/devstack/fault"
 	"dakghar/internal/dynamo"
 	"dakghar/internal/operator"
+	"dakghar/internal/provider/remote/fakeprovider"
 	"dakghar/internal/webhook"
 )
 
@@ -66,8 +68,15 @@ type site struct {
 func open(ctx context.Context, dir string, b built, p page) (*site, error) {
 	s := &site{log: &log{}}
 	var err error
+	providers := ""
+	if p.providers != nil {
+		api := httptest.NewServer(p.providers)
+		context.AfterFunc(ctx, api.Close) // the page is over by then
+		providers = api.URL
+	}
 	s.stack, err = devstack.Start(ctx, devstack.Options{
-		TemplatePath: "/tmp/dk/dt-template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: s.log,
+		ProviderAPI:  providers,
+		TemplatePath: "../../template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: s.log,
 	})
 	if err != nil {
 		return nil, err
@@ -162,23 +171,24 @@ func (s *site) types(ctx context.Context, lines ...string) error {
 
 // everyState is an arrangement: events of each state, and a paused endpoint.
 //
-//	demo     Stripe, its events: one applied, four failed with partner_503, one held, one held as a conflict
+//	demo     Stripe, its events: one applied, four failed with partner_503, one held
+//	shop     Razorpay: one applied, and one held that repeats its id with another body
 //	objects  numbered objects: obj_gap has 1 and 2 applied, 5 and 6 parked
 //	quiet    Stripe, paused, two events wait
 func everyState(ctx context.Context, s *site) error {
 	err := s.types(ctx, endpoints, `
 		bin/dakghar endpoint pause quiet --local
 		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded
-		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --event-id evt_twice --amount 100
-		bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --event-id evt_twice --amount 200
+		bin/dakghar send --local --endpoint shop --type payment.captured --event-id evt_twice --amount 100
+		bin/dakghar send --local --endpoint shop --type payment.captured --event-id evt_twice --amount 200
 		bin/dakghar send --local --endpoint quiet --type payment_intent.succeeded --count 2
 		for n in 1 2 5 6; do bin/dakghar send --local --endpoint objects --type object.updated --object-id obj_gap --version $n; done`)
 	if err != nil {
 		return err
 	}
-	err = s.await(ctx, "two events are parked", func() (bool, error) {
-		rows, err := s.events(ctx, webhook.Parked)
-		return len(rows) == 2, err
+	err = s.await(ctx, "events are applied, held and parked", func() (bool, error) {
+		rows, err := s.events(ctx, webhook.Processed, webhook.Held, webhook.Parked)
+		return len(rows) == 4+1+2, err
 	})
 	if err != nil {
 		return err
@@ -196,13 +206,27 @@ func everyState(ctx context.Context, s *site) error {
 	})
 }
 
-// endpoints makes the three endpoints.
+// endpoints makes the four endpoints.
 const endpoints = `
 	make_endpoint() { printf "$3" | bin/dakghar endpoint create --local --provider "$1" --id "$2" --secret-file -; }
 	make_endpoint stripe demo whsec_first_secret_of_the_demo_page
 	make_endpoint stripe quiet whsec_first_secret_of_a_quiet_place
+	make_endpoint razorpay shop first_secret_of_the_shop_page
 	make_endpoint standard-webhooks objects whsec_c2VjcmV0IG9mIHRoZSBvYmplY3RzIGVuZHBvaW50IQ==
 	bin/dakghar endpoint update objects --local --policy object.changed=sequence`
+
+// endpointsOnly is an arrangement without events.
+func endpointsOnly(ctx context.Context, s *site) error { return s.types(ctx, endpoints) }
+
+// listedEvents is a provider that had two events of the last hours.
+func listedEvents() *fakeprovider.Server {
+	api := fakeprovider.New()
+	for n := range 2 {
+		api.Event(fmt.Appendf(nil, `{"id":"evt_lost_%d","type":"payment_intent.succeeded","created":%d,"data":{"object":{"id":"pi_lost_%d","amount":100,"amount_received":100,"currency":"eur","status":"succeeded"}}}`,
+			n, time.Now().Add(-time.Duration(n+1)*time.Hour).Unix(), n))
+	}
+	return api
+}
 
 // unheard sends events of which no worker hears, and has something done with them.
 func (s *site) unheard(ctx context.Context, n int, do func([]webhook.Inbox) error) error {
@@ -251,12 +275,16 @@ type log struct {
 }
 
 // logMax bounds the lines that a failure shows.
-const logMax = 60
+const logMax = 20
 
 func (l *log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lines = append(l.lines, bytes.Clone(p))
+	line := bytes.Clone(p)
+	if from, to := bytes.Index(line, []byte(`"_aws":`)), bytes.Index(line, []byte(`"function":`)); from >= 0 && from < to {
+		line = slices.Delete(line, from, to) // the frame of the metrics, which nobody reads
+	}
+	l.lines = append(l.lines, line)
 	if len(l.lines) > logMax {
 		l.lines = slices.Delete(l.lines, 0, len(l.lines)-logMax)
 	}

@@ -15,7 +15,8 @@
 //   - Connecting, the first byte and the whole have deadlines. The bytes of an
 //     answer's headers and of its body are bounded; more is an error, and the
 //     connection is given up.
-//   - Connections are kept and used again.
+//   - Connections are kept and used again, and their number to one host can be
+//     bounded. HTTP/1.1 is spoken, and HTTP/2 if asked for.
 //
 // Errors are [*fault.Error]s: permanent for an address that will never be
 // allowed, ours where the caller's context ended, theirs for all that the other
@@ -61,6 +62,12 @@ type Config struct {
 	HeaderBytesMax int64
 	// BodyBytesMax bounds an answer's body: 8 MiB.
 	BodyBytesMax int64
+	// ConnectionsPerHost bounds the connections to one host; a request that finds
+	// them all in use waits, within its deadline. No bound when zero. As many are
+	// kept open between requests, otherwise 8.
+	ConnectionsPerHost int
+	// HTTP2 also speaks HTTP/2, where the other side offers it.
+	HTTP2 bool
 	// Roots are the authorities that are trusted; the system's when nil.
 	Roots *x509.CertPool
 }
@@ -82,6 +89,9 @@ func or[T comparable](value, fallback T) T {
 	return value
 }
 
+// Connections that are kept open between requests, to all hosts together and to one.
+const idleMax, idlePerHost = 100, 8
+
 // Client makes requests. It is safe for concurrent use; share one.
 type Client struct {
 	cfg    Config
@@ -95,6 +105,12 @@ func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, secure: cfg.transport(func(a netip.Addr) bool {
 		return public(a) || cfg.AllowLoopback && a.Unmap().IsLoopback()
 	})}
+	if cfg.HTTP2 {
+		c.secure.Protocols.SetHTTP2(true)
+		// A connection that carries all requests to a host must not stay the one when
+		// the host has silently gone.
+		c.secure.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second}
+	}
 	if cfg.AllowLoopback {
 		c.local = cfg.transport(func(a netip.Addr) bool { return a.Unmap().IsLoopback() })
 	}
@@ -123,8 +139,9 @@ func (c Config) transport(allowed func(netip.Addr) bool) *http.Transport {
 		TLSHandshakeTimeout:    c.ConnectTimeout,
 		ResponseHeaderTimeout:  c.FirstByteTimeout,
 		MaxResponseHeaderBytes: c.HeaderBytesMax,
-		MaxIdleConns:           100,
-		MaxIdleConnsPerHost:    8,
+		MaxIdleConns:           max(idleMax, c.ConnectionsPerHost),
+		MaxIdleConnsPerHost:    or(c.ConnectionsPerHost, idlePerHost),
+		MaxConnsPerHost:        c.ConnectionsPerHost,
 		IdleConnTimeout:        time.Minute,
 		DisableCompression:     true, // what is counted is what is sent
 		Protocols:              protocols,

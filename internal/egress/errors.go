@@ -34,7 +34,7 @@ func code(err error) string {
 	switch {
 	case timedOut(err):
 		return "egress_timeout"
-	case strings.Contains(err.Error(), "response headers exceeded"): // no type tells it
+	case strings.Contains(err.Error(), "response headers exceeded"), strings.Contains(err.Error(), "header list larger"): // no type tells it
 		return "egress_headers_too_large"
 	case isType[*net.DNSError](err):
 		return "egress_name_unknown"

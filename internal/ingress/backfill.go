@@ -358,6 +358,8 @@ func (c *comparison) takeIn(ctx context.Context, past provider.Past, unwanted bo
 			return webhook.BackfillCounts{Accepted: 1}, nil
 		case r.Decision == Duplicate || r.Decision == DuplicateVaried:
 			return webhook.BackfillCounts{Duplicate: 1}, nil
+		case r.Wait == 0 && r.Err == nil:
+			return webhook.BackfillCounts{}, fault.New(fault.Ours, "backfill_undecided", nil) // our own rule was broken: the page is read again
 		case r.Wait == 0:
 			return webhook.BackfillCounts{}, r.Err
 		}

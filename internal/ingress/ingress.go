@@ -17,7 +17,12 @@
 //   - Every request is answered within [Receiver.Budget].
 //   - A stranger learns a stable code and nothing else; causes go to the report.
 //
-// The package performs no side effect but acceptance, and never logs.
+// Beside the front door there is one other way to the same acceptance: [Backfill]
+// takes in what a provider lists. Read from the provider's pinned host with our
+// credential, that counts as verified, and its row says so.
+//
+// The package performs no side effect but acceptance, and what a back-fill writes
+// about itself, and never logs.
 package ingress
 
 import (

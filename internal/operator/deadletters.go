@@ -342,7 +342,7 @@ func (o *Operator) lastMove(ctx context.Context) (*webhook.Move, error) {
 	case err != nil:
 		return nil, unreachable("the queue", err)
 	case !found:
-		return nil, nil //nolint:nilnil // there was none
+		return nil, nil
 	}
 	return &m, nil
 }

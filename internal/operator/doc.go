@@ -11,6 +11,9 @@
 //   - Trust ends in the registry row first; what the secret store then says, or
 //     whether it answers at all, changes nothing about it.
 //   - Raw bytes leave the store only after the record of it was written.
+//   - A letter leaves a dead-letter queue for good only after what it stands for
+//     was done; looking takes nothing out.
+//   - A shadow run writes nothing but its own record.
 //   - No value that is returned here carries a secret or a signature.
 //
 // The package refuses to take a secret for a name, an id or an order, to change

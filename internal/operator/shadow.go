@@ -372,7 +372,7 @@ func (s *shadow) handle(ctx context.Context, h business.Handler, ev webhook.Even
 			return "", "", ctx.Err()
 		case err != nil:
 			now, code = fated(err)
-			return now, code, nil
+			return now, code, nil //nolint:nilerr // it is what becomes of the event
 		case plan.Outcome != webhook.Applied:
 			return string(plan.Outcome), "", nil
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/business"
@@ -222,6 +224,42 @@ func TestOtherBytesThanListedAreADuplicate(t *testing.T) {
 	d := &sim.Delivery{Endpoint: e, Sample: provider.Sample{Header: map[string]string{"x-razorpay-event-id": "backfill-pay_1-captured"}, Body: body}}
 	if status := w.Send(d); status != http.StatusOK {
 		t.Errorf("a delivery onto a back-filled row: status %d, want 200", status)
+	}
+	wantNothingWrong(t, w)
+	if diff := cmp.Diff(map[string]int{"PROCESSED applied": 1}, outcomes(w)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+}
+
+// Proves A3: the same where the delivery comes between looking for its row and
+// accepting what was listed.
+func TestADeliveryBetweenLookingAndAcceptingIsTheSameEvent(t *testing.T) {
+	t.Parallel()
+	api := fakeprovider.New()
+	var w *sim.World
+	var between func()
+	hook := func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("between", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			if _, accepts := in.Parameters.(*dynamodb.TransactWriteItemsInput); accepts && between != nil {
+				between()
+				between = nil
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.Before)
+	}
+	w = sim.New(t, sim.Options{API: api, Middleware: map[string]func(*middleware.Stack) error{"reconciler": hook}})
+	e := w.AddEndpoint("razorpay", "demo", "a text only the test knows")
+	w.Provide(e, razorpayKey, nil, time.Hour)
+	w.Advance(time.Minute)
+	api.Put("razorpay", "payments", fmt.Appendf(nil, `{"id":"pay_1","status":"captured","amount":100,"currency":"INR","created_at":%d}`, w.Now().Unix()))
+	came := false
+	between = func() {
+		d := w.Event(e, provider.SampleOptions{Type: "payment.captured", EventID: "backfill-pay_1-captured", ObjectID: "pay_1", Amount: 100, Currency: "INR"})
+		came = w.Send(d) == http.StatusOK
+	}
+	w.Reconcile()
+	if got, want := w.Backfilled(e.ID).Counts, (webhook.BackfillCounts{Pages: 4, Duplicate: 1}); got != want || !came {
+		t.Errorf("delivered %v; counts %+v, want %+v", came, got, want)
 	}
 	wantNothingWrong(t, w)
 	if diff := cmp.Diff(map[string]int{"PROCESSED applied": 1}, outcomes(w)); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"dakghar/internal/delivery"
 	"dakghar/internal/directory"
 	"dakghar/internal/dispatcher"
+	"dakghar/internal/dynamo"
 	"dakghar/internal/fault"
 	"dakghar/internal/lambdaedge"
 	"dakghar/internal/limit"
@@ -272,4 +274,47 @@ func (w *World) checkDeliveries() []string {
 		}
 	}
 	return wrong
+}
+
+// ReplayDelivery lets an operator have a delivery made again, under a new
+// identity. A person whose command dies runs it again, and reads anew.
+func (w *World) ReplayDelivery(id delivery.ID) {
+	w.T.Helper()
+	for range operateMax {
+		done, err := w.replayDelivery(id)
+		switch {
+		case w.Operator.Switch.Dead():
+			w.Operator.restart()
+		case err != nil:
+			w.T.Fatal(err)
+		case done:
+			return
+		}
+	}
+	w.T.Fatalf("the replay of %s does not end", id)
+}
+
+func (w *World) replayDelivery(id delivery.ID) (bool, error) {
+	ctx, store := w.T.Context(), running[*dynamo.Store](w.Operator)
+	d, found, err := store.Delivery(ctx, id)
+	if err != nil || !found || !d.Status.Terminal() || d.ReplayedAs != "" {
+		return err == nil, err
+	}
+	s, _, err := store.Subscription(ctx, d.Subscription)
+	if err != nil {
+		return false, err
+	}
+	next, change := d.Replay(s, w.Now())
+	return store.ReplayDelivery(ctx, next, change, webhook.Act{
+		ID: w.NewID(), At: w.Now(), Name: "delivery replay", Subject: "delivery " + string(id), Who: "sim",
+	})
+}
+
+// Flat returns a request's headers by their lower-case names.
+func Flat(h http.Header) map[string]string {
+	flat := make(map[string]string, len(h))
+	for name := range h {
+		flat[strings.ToLower(name)] = h.Get(name)
+	}
+	return flat
 }

@@ -93,7 +93,7 @@ func handlersFailing(times int, err error) *business.Router {
 
 // scenarios are made anew for each run, since some of their handlers count.
 func scenarios() []sim.Scenario {
-	return slices.Concat(acceptance(), work(), recovery(), order(), backfillScenarios())
+	return slices.Concat(acceptance(), work(), recovery(), order(), backfillScenarios(), outbound())
 }
 
 // acceptance is what happens at the front door.
