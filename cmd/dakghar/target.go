@@ -171,10 +171,11 @@ func settings(outputs map[string]string) map[string]string {
 	env := map[string]string{}
 	for name, output := range map[string]string{
 		"INBOX_TABLE": "InboxTableName", "OUTBOX_TABLE": "OutboxTableName", "BODY_TABLE": "BodyTableName",
-		"BUSINESS_TABLE": "BusinessTableName", "REGISTRY_TABLE": "RegistryTableName",
-		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "INBOX_DAYS": "InboxDays",
+		"BUSINESS_TABLE": "BusinessTableName", "REGISTRY_TABLE": "RegistryTableName", "DELIVERY_TABLE": "DeliveryTableName",
+		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "SUBSCRIPTION_SECRET_PREFIX": "SubscriptionSecretPrefix", "INBOX_DAYS": "InboxDays",
 		"BODY_DAYS": "BodyDays", "BODY_INLINE_BYTES": "BodyInlineBytes",
 		"EVENT_DEAD_LETTERS_URL": "EventDeadLettersUrl", "RELAY_FAILURES_URL": "RelayFailuresUrl",
+		"DELIVERY_QUEUE_URL": "DeliveryQueueUrl", "DELIVERY_DEAD_LETTERS_URL": "DeliveryDeadLettersUrl",
 	} {
 		env[name] = outputs[output]
 	}

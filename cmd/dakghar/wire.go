@@ -48,7 +48,7 @@ func wire(s stack) (*operator.Operator, error) {
 	env := config.From(func(name string) string { return s.env[name] })
 	tables := dynamo.Tables{
 		Inbox: env.Text("INBOX_TABLE"), Outbox: env.Text("OUTBOX_TABLE"),
-		Business: env.Text("BUSINESS_TABLE"), Registry: env.Text("REGISTRY_TABLE"),
+		Business: env.Text("BUSINESS_TABLE"), Registry: env.Text("REGISTRY_TABLE"), Delivery: env.Text("DELIVERY_TABLE"),
 	}
 	db, keys := dynamodb.NewFromConfig(s.aws), secretsmanager.NewFromConfig(s.aws)
 	bodies := body.Config{

@@ -21,7 +21,7 @@ type Rule struct {
 }
 
 var (
-	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/...", "internal/directory", "internal/limit"}
+	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/...", "internal/directory", "internal/limit", "internal/effect"}
 	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/operator"}
 	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/telemetry"}
 	edges    = []string{"internal/lambdaedge"}
@@ -62,7 +62,7 @@ var Rules = append(wordRules(),
 		Sentence: "parts that stages are built from may import words",
 	},
 	Rule{
-		Layer: "directory and limits", Packages: []string{"internal/directory", "internal/limit"},
+		Layer: "directory, limits and effects", Packages: []string{"internal/directory", "internal/limit", "internal/effect"},
 		Ours: words, Libraries: []string{xsync}, Never: impure,
 		Sentence: "parts that stages are built from may import words",
 	},

@@ -138,12 +138,12 @@ func isLabel(s string) bool {
 // checkPath refuses what looks like a secret: addresses end up in logs.
 func checkPath(u *url.URL) error {
 	refused := errors.New("a part of the path looks like a secret, and addresses are logged on the way: put it into a header (--credential-header)")
-	path, ok := unescaped(u.EscapedPath())
-	if !ok {
-		return errors.New("the path is escaped again and again: write it plainly")
-	}
 	before := ""
-	for segment := range strings.SplitSeq(path, "/") {
+	for escaped := range strings.SplitSeq(u.EscapedPath(), "/") {
+		segment, ok := unescaped(escaped)
+		if !ok {
+			return errors.New("the path is escaped again and again: write it plainly")
+		}
 		for part := range strings.SplitSeq(segment, ";") {
 			name, text, named := strings.Cut(part, "=")
 			if looksSecret(part) || named && (secretName(name) || looksSecret(text)) {
@@ -263,7 +263,7 @@ func looksSecret(text string) bool {
 		return true
 	}
 	for run := range strings.FieldsFuncSeq(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '+' && r != '/' && r != '_' && r != '-'
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/_-", r)
 	}) {
 		if random(run) {
 			return true
@@ -272,13 +272,42 @@ func looksSecret(text string) bool {
 	return false
 }
 
+// random reports a run of letters of both cases and digits that change all the
+// time, as words and numbers do not, or a long number in hexadecimal digits.
 func random(run string) bool {
-	has := func(from, to rune) bool {
-		return strings.ContainsFunc(run, func(r rune) bool { return r >= from && r <= to })
+	hex, digits := true, false
+	seen, changes := map[int]bool{}, 0
+	last := 0
+	for _, r := range run {
+		kind := kindOf(r)
+		hex = hex && (kind == digit || r >= 'a' && r <= 'f' || r >= 'A' && r <= 'F')
+		digits = digits || kind == digit
+		if kind == other {
+			continue
+		}
+		if kind != last && last != 0 {
+			changes++
+		}
+		seen[kind], last = true, kind
 	}
-	mixed := has('a', 'z') && has('A', 'Z') && has('0', '9')
-	hex := has('0', '9') && !strings.ContainsFunc(run, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F')
-	})
-	return mixed && len(run) >= randomMin || hex && len(run) >= randomHexMin
+	return hex && digits && len(run) >= randomHexMin || len(seen) == 3 && len(run) >= randomMin && changes*3 >= len(run)
+}
+
+const (
+	other = iota
+	lower
+	upper
+	digit
+)
+
+func kindOf(r rune) int {
+	switch {
+	case r >= 'a' && r <= 'z':
+		return lower
+	case r >= 'A' && r <= 'Z':
+		return upper
+	case r >= '0' && r <= '9':
+		return digit
+	}
+	return other
 }

@@ -284,29 +284,6 @@ func (d *Dispatcher) change(ctx context.Context, c delivery.Change, decision str
 	return result.end(decision, nil)
 }
 
-// remember notes on the subscription that its partner fails, accepts again, or
-// wants nothing more. Losing the note is harmless: the next attempt makes it again.
-func (d *Dispatcher) remember(ctx context.Context, s delivery.Subscription, v verdict, now time.Time) (autoPaused bool) {
-	judged, changed := s.Judged(v.result == delivery.Accepted, now)
-	if v.result == delivery.Discontinued {
-		judged, changed = s.Stop("gone", now), true
-	}
-	if !changed {
-		return false
-	}
-	fresh, found, err := d.Store.Subscription(ctx, s.ID)
-	if err != nil || !found || fresh.State == delivery.Stopped {
-		return false
-	}
-	fresh.FailingSince = judged.FailingSince
-	paused := judged.State != s.State && fresh.State == s.State
-	if paused {
-		fresh.State, fresh.StateWhy, fresh.StateAt = judged.State, judged.StateWhy, judged.StateAt
-	}
-	written, err := d.Store.UpdateSubscription(ctx, fresh)
-	return err == nil && written && paused && fresh.State == delivery.Paused
-}
-
 // verdict is what an answer means.
 type verdict struct {
 	result delivery.Result

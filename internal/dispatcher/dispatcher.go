@@ -39,6 +39,7 @@ type Store interface {
 	BeginAttempt(ctx context.Context, c delivery.Change, a delivery.Attempt) (bool, error)
 	EndAttempt(ctx context.Context, c delivery.Change, a delivery.Attempt) (bool, error)
 	UpdateSubscription(ctx context.Context, s delivery.Subscription) (bool, error)
+	PauseSubscription(ctx context.Context, s delivery.Subscription, promise webhook.Outbox) (bool, error)
 	Subscription(ctx context.Context, id delivery.SubscriptionID) (delivery.Subscription, bool, error)
 }
 
@@ -47,8 +48,9 @@ type Subscriptions interface {
 	Of(ctx context.Context, t webhook.Tenant, now time.Time) ([]delivery.Subscription, error)
 }
 
-// Bodies opens an effect's bytes.
+// Bodies opens an effect's bytes, and keeps those of the dispatcher's own events.
 type Bodies interface {
+	Put(ctx context.Context, b webhook.Body) (webhook.Placed, error)
 	Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
 }
 

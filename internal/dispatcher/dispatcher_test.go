@@ -1,17 +1,21 @@
 package dispatcher_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"dakghar/internal/business"
 	"dakghar/internal/delivery"
 	"dakghar/internal/fault"
 	"dakghar/internal/provider"
 	"dakghar/internal/sim"
+	"dakghar/internal/webhook"
 )
 
 // world returns a world with an endpoint that is paid through, and one partner.
@@ -436,4 +440,78 @@ func TestAPartnerThatIsGoneOrFailsForDays(t *testing.T) {
 		}
 		check(t, w)
 	})
+}
+
+// When days of failure pause a subscription, the tenant's others are told so.
+func TestOthersAreToldOfAPause(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{}, func(s *delivery.Subscription) { s.ProfileName, s.Types = "brisk", []string{"payment.*"} })
+	w.Subscribe("watcher", func(s *delivery.Subscription) {
+		s.Types = []string{"dakghar.*"}
+		s.Target.URL = "https://watcher.example.com/"
+	})
+	w.Partner.Always(sim.PartnerAnswer{Status: 500})
+	for day := range 6 {
+		pay(t, w, e, day)
+		w.Rest()
+		w.Advance(24*time.Hour + time.Minute)
+	}
+	w.Partner.Always(sim.PartnerAnswer{})
+	w.Rest()
+	check(t, w)
+	var told []string
+	for _, a := range w.Partner.Got() {
+		if a.URL == "https://watcher.example.com/" && a.Header.Get("Dakghar-Attempt") == "1" {
+			told = append(told, string(a.Body))
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], `"type":"dakghar.subscription_paused"`) || !strings.Contains(told[0], `"id":"sub_1","why":"failing"`) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// calling plans, beside what the built-in handler does, one call to billing.
+type calling struct{}
+
+func (calling) Plan(ctx context.Context, ev webhook.Event, r business.Reader) (webhook.Plan, error) {
+	h, _ := business.Standard().Handler(ev)
+	plan, err := h.Plan(ctx, ev, r)
+	if plan.Outcome == webhook.Applied {
+		plan.Effects = append(plan.Effects, webhook.Announcement{Type: "invoice.wanted", Call: "billing", Data: []byte(`{"n":1}`)})
+	}
+	return plan, err
+}
+
+func callers() *business.Router {
+	return business.NewRouter(map[webhook.ObjectType]business.Handler{webhook.Payment: calling{}})
+}
+
+// A call to another service carries the event's own key in every attempt, goes to
+// that service alone, and waits for it to be set up. Proves W3, X8.
+func TestACallCarriesItsIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{Handlers: callers()}, nil)
+	pay(t, w, e, 1)
+	if n := len(w.Partner.Got()); n != 1 { // the announcement; nobody is called billing yet
+		t.Fatalf("%d requests, want 1", n)
+	}
+	w.Subscribe("billing", func(s *delivery.Subscription) {
+		s.Calls, s.Target.URL = true, "https://billing.example.com/"
+	})
+	w.Partner.Answer(sim.PartnerAnswer{Status: 500})
+	w.Rest()
+	check(t, w)
+	id := webhook.DeriveInboxID("demo", "stripe", "evt_1")
+	var keys []string
+	for _, a := range w.Partner.Got() {
+		if a.URL == "https://billing.example.com/" {
+			keys = append(keys, a.Header.Get("Idempotency-Key"))
+		} else if a.Header.Get("Idempotency-Key") != "" {
+			t.Errorf("%s got a key", a.URL)
+		}
+	}
+	want := string(id) + "/1"
+	if diff := cmp.Diff([]string{want, want}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
 }

@@ -40,6 +40,7 @@ func pages(t *testing.T) []page {
 		"docs/operate/backfill.md": {
 			files: map[string]string{"key.txt": "rk_test_made_up_for_the_backfill_page"}, providers: listedEvents(), arrange: endpointsOnly,
 		},
+		"docs/operate/pause.md":         {arrange: eventsWait},
 		"docs/operate/rotate-secret.md": {files: map[string]string{"new.txt": "whsec_second_secret_of_the_demo_page"}},
 		"docs/operate/secret-leaked.md": {files: map[string]string{"fresh.txt": "whsec_second_secret_of_the_demo_page"}},
 	}
@@ -176,7 +177,7 @@ func (y *try) run(ctx context.Context, dir string, b built) {
 		said, err := s.shell.run(ctx, block.Text)
 		err = errors.Join(err, s.settle(ctx))
 		if err != nil {
-			y.fault(block, "%v\n%s\nit said\n%s\nand the stack\n%s", err, block.Text, said, s.log)
+			y.fault(block, "%v\n%s\nit said\n%s", err, block.Text, said)
 			return
 		}
 		if missing := block.Missing(said); len(missing) > 0 {

@@ -23,7 +23,7 @@ type shell struct {
 
 // openShell makes the root: everything of the repository by links, but for what
 // is built, which is ours.
-func openShell(dir, command, awsURL string, files map[string]string) (*shell, error) {
+func openShell(dir, command string, files map[string]string) (*shell, error) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func openShell(dir, command, awsURL string, files map[string]string) (*shell, er
 		os.WriteFile(filepath.Join(dir, "yes"), []byte(strings.Repeat("yes\n", 1<<14)), 0o600))
 	s.env = []string{
 		"PATH=" + filepath.Join(s.root, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir,
-		"DAKGHAR_LOCAL_URL=" + awsURL, "DOCTEST_STATE=" + filepath.Join(dir, "state"),
+		"AWS_EC2_METADATA_DISABLED=true", "DOCTEST_STATE=" + filepath.Join(dir, "state"),
 	}
 	return s, err
 }

@@ -3,7 +3,6 @@
 package doctest_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -12,9 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -58,7 +55,9 @@ func build(ctx context.Context, dir string) (built, error) {
 // site is a stack of one page's own, and the reader's shell beside it.
 type site struct {
 	stack *devstack.Stack
-	log   *log
+	log   string // the file of what its programs say
+	// stuck are events that wait longer than a reader would.
+	stuck map[webhook.InboxID]bool
 	store *dynamo.Store
 	op    *operator.Operator
 	shell *shell
@@ -66,8 +65,17 @@ type site struct {
 
 // open starts the stack of a page and arranges what the page presumes.
 func open(ctx context.Context, dir string, b built, p page) (*site, error) {
-	s := &site{log: &log{}}
+	s := &site{stuck: map[webhook.InboxID]bool{}}
 	var err error
+	if s.shell, err = openShell(dir, b.command, p.files); err != nil {
+		return nil, err
+	}
+	s.log = filepath.Join(s.shell.root, "dev.log")
+	said, err := os.Create(s.log)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = said.Close() })
 	providers := ""
 	if p.providers != nil {
 		api := httptest.NewServer(p.providers)
@@ -76,21 +84,40 @@ func open(ctx context.Context, dir string, b built, p page) (*site, error) {
 	}
 	s.stack, err = devstack.Start(ctx, devstack.Options{
 		ProviderAPI:  providers,
-		TemplatePath: "../../template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: s.log,
+		TemplatePath: "../../template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: said,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.watch()
-	if s.shell, err = openShell(dir, b.command, s.stack.AWSURL(), p.files); err == nil && p.arrange != nil {
-		err = p.arrange(ctx, s)
+	s.shell.env = append(s.shell.env, "DAKGHAR_LOCAL_URL="+s.stack.AWSURL())
+	if p.arrange == nil {
+		return s, nil
 	}
-	if err != nil {
+	if err := p.arrange(ctx, s); err != nil {
 		s.stack.Stop()
-		return nil, fmt.Errorf("arranging: %w\n%s", err, s.log)
+		return nil, fmt.Errorf("arranging: %w\n%s", err, s.said())
 	}
 	return s, nil
 }
+
+// said is the end of what the stack's programs have said.
+func (s *site) said() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for i, line := range lines {
+		if from, to := strings.Index(line, `"_aws":`), strings.Index(line, `"function":`); from >= 0 && from < to {
+			lines[i] = line[:from] + line[to:] // without the metrics' frame
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-saidMax):], "")
+}
+
+// saidMax bounds the lines that a failure shows.
+const saidMax = 20
 
 // watch lets the test see the rows.
 func (s *site) watch() {
@@ -138,7 +165,7 @@ func (s *site) events(ctx context.Context, statuses ...webhook.Status) ([]webhoo
 		if err != nil {
 			return nil, err
 		}
-		if !paused[row.Endpoint] {
+		if !paused[row.Endpoint] && !s.stuck[row.ID] {
 			rows = append(rows, row)
 		}
 	}
@@ -193,7 +220,7 @@ func everyState(ctx context.Context, s *site) error {
 	if err != nil {
 		return err
 	}
-	return s.unheard(ctx, 5, func(rows []webhook.Inbox) error {
+	return s.unheard(ctx, 77, 5, func(rows []webhook.Inbox) error {
 		if err := s.types(ctx, "bin/dakghar inbox hold --local "+string(rows[0].ID)); err != nil {
 			return err
 		}
@@ -201,6 +228,19 @@ func everyState(ctx context.Context, s *site) error {
 			if err := s.fail(ctx, row, "partner_503: the partner answered 503"); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// eventsWait is everyState with two events of demo that nobody has heard of yet.
+func eventsWait(ctx context.Context, s *site) error {
+	if err := everyState(ctx, s); err != nil {
+		return err
+	}
+	return s.unheard(ctx, 78, 2, func(rows []webhook.Inbox) error {
+		for _, row := range rows {
+			s.stuck[row.ID] = true
 		}
 		return nil
 	})
@@ -228,15 +268,15 @@ func listedEvents() *fakeprovider.Server {
 	return api
 }
 
-// unheard sends events of which no worker hears, and has something done with them.
-func (s *site) unheard(ctx context.Context, n int, do func([]webhook.Inbox) error) error {
+// unheard sends events of which no worker hears, and has something done with
+// them. The seed is another one than the pages use, so that theirs are new.
+func (s *site) unheard(ctx context.Context, seed, n int, do func([]webhook.Inbox) error) error {
 	faults := s.stack.Faults()
 	if err := faults.Add(fault.Fault{Service: "dynamodbstreams", Operation: "GetRecords", Mode: fault.Lose}); err != nil {
 		return err
 	}
 	defer faults.Clear("dynamodbstreams")
-	// Another seed than the pages use, so that their events are new.
-	if err := s.types(ctx, fmt.Sprintf("bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --seed 77 --count %d", n)); err != nil {
+	if err := s.types(ctx, fmt.Sprintf("bin/dakghar send --local --endpoint demo --type payment_intent.succeeded --seed %d --count %d", seed, n)); err != nil {
 		return err
 	}
 	rows, err := s.events(ctx, webhook.Received)
@@ -266,33 +306,4 @@ func (s *site) fail(ctx context.Context, row webhook.Inbox, why string) error {
 		err = fmt.Errorf("%s has moved on", row.ID)
 	}
 	return err
-}
-
-// log keeps the last of what a stack's programs say.
-type log struct {
-	mu    sync.Mutex
-	lines [][]byte
-}
-
-// logMax bounds the lines that a failure shows.
-const logMax = 20
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := bytes.Clone(p)
-	if from, to := bytes.Index(line, []byte(`"_aws":`)), bytes.Index(line, []byte(`"function":`)); from >= 0 && from < to {
-		line = slices.Delete(line, from, to) // the frame of the metrics, which nobody reads
-	}
-	l.lines = append(l.lines, line)
-	if len(l.lines) > logMax {
-		l.lines = slices.Delete(l.lines, 0, len(l.lines)-logMax)
-	}
-	return len(p), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(bytes.Join(l.lines, nil))
 }

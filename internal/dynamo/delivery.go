@@ -247,6 +247,16 @@ func (s *Store) UpdateSubscription(ctx context.Context, v delivery.Subscription)
 	return writtenOrNot(err)
 }
 
+// PauseSubscription is [Store.UpdateSubscription] together with the promise that
+// others are told of it.
+func (s *Store) PauseSubscription(ctx context.Context, v delivery.Subscription, promise webhook.Outbox) (bool, error) {
+	put, err := s.updateSubscription(v)
+	if err != nil {
+		return false, err
+	}
+	return s.commitFirst(ctx, types.TransactWriteItem{Put: put}, s.putOutbox(promise))
+}
+
 // UpdateSubscriptionBy is [Store.UpdateSubscription] with the record of an act.
 func (s *Store) UpdateSubscriptionBy(ctx context.Context, v delivery.Subscription, a webhook.Act) (bool, error) {
 	put, err := s.updateSubscription(v)

@@ -79,9 +79,9 @@ func storeAt(t *testing.T, url string) *dynamo.Store {
 		Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	suffix := strings.ToLower(rand.Text()[:10])
-	tables := dynamo.Tables{Inbox: "inbox-" + suffix, Outbox: "outbox-" + suffix, Business: "business-" + suffix, Registry: "registry-" + suffix}
+	tables := dynamo.Tables{Inbox: "inbox-" + suffix, Outbox: "outbox-" + suffix, Business: "business-" + suffix, Registry: "registry-" + suffix, Delivery: "delivery-" + suffix}
 	err := stack.CreateTables(t.Context(), db, "../../template.yaml", map[string]string{
-		"InboxTable": tables.Inbox, "OutboxTable": tables.Outbox, "BusinessTable": tables.Business, "RegistryTable": tables.Registry,
+		"InboxTable": tables.Inbox, "OutboxTable": tables.Outbox, "BusinessTable": tables.Business, "RegistryTable": tables.Registry, "DeliveryTable": tables.Delivery,
 	})
 	if err != nil {
 		t.Fatal(err)

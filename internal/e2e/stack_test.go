@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,7 +47,7 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	for _, name := range []string{"Ingress", "Relay", "Processor", "Reconciler"} {
+	for _, name := range []string{"Ingress", "Relay", "Processor", "Dispatcher", "Reconciler"} {
 		out := filepath.Join(dir, name+"Function", "bootstrap")
 		build := exec.Command("go", "build", "-tags", "lambda.norpc,crashtest", "-o", out, "dakghar/functions/"+strings.ToLower(name))
 		if said, err := build.CombinedOutput(); err != nil {
@@ -66,16 +65,23 @@ func buildAndRun(m *testing.M) (int, error) {
 // shortest lease, as in the template the one is later than the other.
 const visibility, shortestLease = 25, "20"
 
-// writeTemplate copies the template with a shorter visibility timeout, which is
+// The same for a delivery, whose attempt takes a second at most.
+const deliveryVisibility, attemptSeconds, shortestDeliveryLease = 36, "1", "31"
+
+// writeTemplate copies the template with shorter visibility timeouts, which are
 // the one thing that a test would have to wait minutes for.
 func writeTemplate(path string) error {
 	text, err := os.ReadFile("../../template.yaml")
 	if err != nil {
 		return err
 	}
-	shorter := strings.Replace(string(text), "VisibilityTimeout: 180", fmt.Sprint("VisibilityTimeout: ", visibility), 1)
-	if shorter == string(text) {
-		return errors.New("the template's visibility timeout is not where it was")
+	shorter := string(text)
+	for from, to := range map[int]int{180: visibility, 360: deliveryVisibility} {
+		was := fmt.Sprint("VisibilityTimeout: ", from)
+		if strings.Count(shorter, was) != 1 {
+			return fmt.Errorf("the template's %s is not where it was", was)
+		}
+		shorter = strings.Replace(shorter, was, fmt.Sprint("VisibilityTimeout: ", to), 1)
 	}
 	return os.WriteFile(path, []byte(shorter), 0o600)
 }
@@ -120,7 +126,9 @@ func (s *system) open() {
 	ref := func(id string) string { return s.stack.Declared().Resources[id].Ref }
 	s.store = &dynamo.Store{
 		DB: dynamodb.NewFromConfig(s.stack.Config()), Chance: rand.Float64, Wait: dynamo.Sleep,
-		Tables: dynamo.Tables{Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable")},
+		Tables: dynamo.Tables{
+			Inbox: ref("InboxTable"), Outbox: ref("OutboxTable"), Business: ref("BusinessTable"), Registry: ref("RegistryTable"), Delivery: ref("DeliveryTable"),
+		},
 	}
 	registry, err := provider.NewRegistry(all.Adapters()...)
 	if err != nil {
@@ -243,4 +251,14 @@ func (s *system) wantAppliedOnce(event string, within time.Duration) {
 	if balance["balance_EUR"] != int64(1250) || balance[business.AttrEntries] != int64(1) {
 		s.t.Errorf("%s: balance %v after %v entries, want 1250 after 1", event, balance["balance_EUR"], balance[business.AttrEntries])
 	}
+}
+
+// promises counts the rows of the outbox.
+func (s *system) promises() int {
+	s.t.Helper()
+	out, err := s.store.DB.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: &s.store.Tables.Outbox, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(out.Items)
 }

@@ -139,6 +139,9 @@ func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished
 	}
 	r := q.Processor.Process(ctx, wake)
 	line.Provider = string(r.Provider)
+	if r.Decision == "failed" && r.Code == processor.GapExpired {
+		line.Count(r.Code, 1) // it has an alarm of its own: what is missing is somebody else's event
+	}
 	q.Log.Write(line.Str("decision", r.Decision).Str("inbox_id", string(r.InboxID)).Str("endpoint_id", string(r.Endpoint)).
 		Str("kind", string(r.Kind)).Str("code", r.Code).Str("fault", string(r.Fault)).Str("attempt", strconv.Itoa(r.Attempt)).
 		Err(r.Err).Count(r.Decision, 1).Millis("age_ms", r.Age))
@@ -170,7 +173,7 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	for act, n := range r.Acts {
 		line.Count("reconciler_"+act, n)
 	}
-	if given := r.Acts[reconciler.Exhausted] + r.Acts[reconciler.BodyExpiring]; given > 0 {
+	if given := r.Acts[reconciler.Exhausted] + r.Acts[reconciler.BodyExpiring] + r.Acts[reconciler.GapExpired]; given > 0 {
 		line.Count("failed", given)
 	}
 	if r.Ran {

@@ -1,12 +1,11 @@
 package processor
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
+	"dakghar/internal/effect"
 	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
@@ -41,50 +40,13 @@ func (p *Processor) effects(ctx context.Context, j *job, planned []webhook.Annou
 				continue
 			}
 		}
-		effect, err := p.keep(ctx, j, a, i, now)
+		kept, err := effect.Keep(ctx, p.Bodies, a, webhook.Effect{
+			ID: webhook.DeriveEffectID(j.row.ID, j.row.Run, i), InboxID: j.row.ID, Tenant: j.row.Tenant, Ordinal: i, CreatedAt: now,
+		}, j.row.ReceivedAt, p.NewID())
 		if err != nil {
 			return nil, err
 		}
-		promises = append(promises, webhook.NewEffectOutbox(effect, j.row.Run, j.row.Fence+1, now))
+		promises = append(promises, webhook.NewEffectOutbox(kept, j.row.Run, j.row.Fence+1, now))
 	}
 	return promises, nil
-}
-
-// keep stores one effect's canonical bytes, content-addressed.
-func (p *Processor) keep(ctx context.Context, j *job, a webhook.Announcement, ordinal int, now time.Time) (webhook.Effect, error) {
-	raw, err := canonical(a, j.row.ReceivedAt)
-	if err != nil {
-		return webhook.Effect{}, err
-	}
-	digest := webhook.DigestOf(raw)
-	body := webhook.Body{
-		ID:     webhook.BodyID(webhook.DeriveID("bd_", "effect body", string(j.row.Tenant), string(digest))),
-		Tenant: j.row.Tenant, Raw: raw, InboxID: j.row.ID, PutID: p.NewID(), At: now,
-	}
-	placed, err := p.Bodies.Put(ctx, body)
-	if err != nil {
-		return webhook.Effect{}, err
-	}
-	return webhook.Effect{
-		ID: webhook.DeriveEffectID(j.row.ID, j.row.Run, ordinal), InboxID: j.row.ID, Tenant: j.row.Tenant, Type: a.Type,
-		Call: a.Call, Ordinal: ordinal, BodyID: body.ID, Digest: digest, BodyExpiresAt: placed.ExpiresAt, CreatedAt: now,
-	}, nil
-}
-
-// canonical encodes an effect, once: these bytes are stored, signed and sent. The
-// time is the event's receipt, so that every worker makes the same bytes.
-func canonical(a webhook.Announcement, at time.Time) ([]byte, error) {
-	if !json.Valid(a.Data) || a.Type == "" {
-		return nil, fault.New(fault.Permanent, "effect_malformed", nil)
-	}
-	name, err := json.Marshal(a.Type)
-	if err != nil {
-		return nil, fault.New(fault.Permanent, "effect_malformed", nil)
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"type":%s,"timestamp":%q,"data":%s}`, name, at.UTC().Format(time.RFC3339Nano), a.Data)
-	if b.Len() > webhook.EffectBytesMax {
-		return nil, fault.New(fault.Permanent, "effect_too_large", fmt.Errorf("%d bytes", b.Len()))
-	}
-	return b.Bytes(), nil
 }

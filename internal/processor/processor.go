@@ -176,7 +176,7 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 		}
 		return p.fail(ctx, wake, c, result, "attempts_exhausted")
 	case row.GapOver(now):
-		return p.fail(ctx, wake, row.Fail(now, codeGapExpired, p.Policy.KeepInbox), result, codeGapExpired)
+		return p.fail(ctx, wake, row.Fail(now, GapExpired, p.Policy.KeepInbox), result, GapExpired)
 	case row.Status == webhook.Parked:
 		return result.end("waiting", nil)
 	case row.Status == webhook.Held:

@@ -10,8 +10,9 @@ import (
 
 // Codes of events that wait for others of their object's sequence.
 const (
-	codeGapExpired = "gap_expired" // the events before it never came
-	codeNoNumber   = "no_sequence_number"
+	// GapExpired is the code of an event whose predecessors in its sequence never came.
+	GapExpired   = "gap_expired"
+	codeNoNumber = "no_sequence_number"
 )
 
 // takeTurn decides whether it is the event's turn in its object's sequence. An
@@ -34,7 +35,7 @@ func (p *Processor) takeTurn(ctx context.Context, j *job) (string, error) {
 		return p.park(ctx, j, seq, n)
 	case ordering.Crowded:
 		if !p.Now().Before(j.row.ReceivedAt.Add(p.Policy.GapWindow)) {
-			return "", fault.New(fault.Permanent, codeGapExpired, nil)
+			return "", fault.New(fault.Permanent, GapExpired, nil)
 		}
 		return "", fault.New(fault.Ours, "gap_crowded", nil)
 	case ordering.Next:

@@ -23,16 +23,26 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// Endpoint is what a showing's events are sent to. Its secret protects nothing.
-const Endpoint webhook.EndpointID = "fault-demo"
-
+// Endpoint is what a showing's payments are sent to; ordered has the events of
+// objects that are applied in sequence. Their secrets protect nothing.
 const (
-	tenant      webhook.Tenant = "default"
-	signingText                = "whsec_secret_of_a_showing_on_one_machine"
+	Endpoint webhook.EndpointID = "fault-demo"
+	ordered  webhook.EndpointID = "fault-demo-ordered"
+	tenant   webhook.Tenant     = "default"
 )
+
+// source is one endpoint's provider.
+type source struct {
+	endpoint webhook.EndpointID
+	provider webhook.Provider
+	object   webhook.ObjectType
+	adapter  *provider.Adapter
+	key      signature.Key
+}
 
 // event is one of a showing's events.
 type event struct {
+	from    *source
 	id      webhook.EventID
 	sample  provider.Sample
 	object  string
@@ -40,55 +50,89 @@ type event struct {
 }
 
 func (e *event) inboxID() webhook.InboxID {
-	return webhook.DeriveInboxID(webhook.Scope(Endpoint), "stripe", e.id)
+	return webhook.DeriveInboxID(webhook.Scope(e.from.endpoint), e.from.provider, e.id)
 }
 
-// register makes the endpoint as an operator's command does.
-func (s *Site) register(ctx context.Context, prefix string) error {
+// facts are what the business rows of an event are named after.
+func (e *event) facts() webhook.Event {
+	return webhook.Event{
+		Tenant: tenant, Provider: e.from.provider, Endpoint: e.from.endpoint, InboxID: e.inboxID(),
+		Facts: webhook.Facts{ObjectType: e.from.object, ObjectID: e.object},
+	}
+}
+
+// register makes an endpoint as an operator's command does.
+func (s *Site) register(ctx context.Context, from source, signing string, policies map[webhook.Kind]webhook.Policy) (*source, error) {
 	registry, err := provider.NewRegistry(all.Adapters()...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.adapter, _ = registry.Lookup("stripe")
-	name := prefix + string(Endpoint)
-	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(signingText)})
+	from.adapter, _ = registry.Lookup(from.provider)
+	name := s.Stack.Declared().Outputs["SecretPrefix"] + string(from.endpoint)
+	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: &signing})
 	if err != nil {
-		return fmt.Errorf("the showing's secret: %w", err)
+		return nil, fmt.Errorf("the key of %s: %w", from.endpoint, err)
 	}
-	decoded, err := s.adapter.Scheme.DecodeKey(signingText)
+	decoded, err := from.adapter.Scheme.DecodeKey(signing)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.key = signature.Key{Version: aws.ToString(made.VersionId), Secret: decoded}
+	from.key = signature.Key{Version: aws.ToString(made.VersionId), Secret: decoded}
 	now := s.Now()
 	created, err := s.store.CreateEndpoint(ctx, webhook.Endpoint{
-		ID: Endpoint, Provider: "stripe", Tenant: tenant, Scope: webhook.Scope(Endpoint), Secret: name, Overlap: time.Hour, CreatedAt: now,
-		Keys: []webhook.TrustedKey{{Version: webhook.KeyVersion(s.key.Version), AddedAt: now, FirstMatch: now}},
+		ID: from.endpoint, Provider: from.provider, Tenant: tenant, Scope: webhook.Scope(from.endpoint), Secret: name, Overlap: time.Hour, CreatedAt: now,
+		Keys: []webhook.TrustedKey{{Version: webhook.KeyVersion(from.key.Version), AddedAt: now, FirstMatch: now}}, Policies: policies,
 	})
 	if err == nil && !created {
-		err = fmt.Errorf("endpoint %s is there already", Endpoint)
+		err = fmt.Errorf("endpoint %s is there already", from.endpoint)
 	}
+	return &from, err
+}
+
+// open registers both endpoints.
+func (s *Site) open(ctx context.Context) (err error) {
+	s.payments, err = s.register(ctx, source{endpoint: Endpoint, provider: "stripe", object: webhook.Payment}, "whsec_key_of_a_showing_on_one_machine", nil)
+	if err != nil {
+		return err
+	}
+	s.objects, err = s.register(ctx, source{endpoint: ordered, provider: "standard-webhooks", object: webhook.Object},
+		"whsec_a2V5IG9mIGEgc2hvd2luZyBvbiBvbmUgbWFjaGluZSE=", map[webhook.Kind]webhook.Policy{"object.changed": webhook.BySequence})
 	return err
 }
 
-// send lets the provider send n new events, one after the other, each until it
+// send lets the provider send n new payments, one after the other, each until it
 // sees a 2xx.
 func (s *Site) send(ctx context.Context, n int) error {
 	for range n {
 		id := fmt.Sprintf("evt_%d_%d", s.shown, len(s.sent)+1)
-		e := &event{id: webhook.EventID(id), object: "pi_" + id}
-		var err error
-		e.sample, err = s.adapter.Sample(provider.SampleOptions{Type: "payment_intent.succeeded", EventID: id, ObjectID: e.object, Amount: 1250, Currency: "EUR"})
+		err := s.sendOne(ctx, s.payments, provider.SampleOptions{
+			Type: "payment_intent.succeeded", EventID: id, ObjectID: "pi_" + id, Amount: 1250, Currency: "EUR",
+		})
 		if err != nil {
-			return err
-		}
-		s.sent = append(s.sent, e)
-		if err := s.post(ctx, e); err != nil {
 			return err
 		}
 	}
 	s.step("%d events are acknowledged", n)
 	return nil
+}
+
+// sendStep sends the event with a number in the showing's one sequence.
+func (s *Site) sendStep(ctx context.Context, number int64) error {
+	err := s.sendOne(ctx, s.objects, provider.SampleOptions{
+		Type: "object.updated", EventID: fmt.Sprintf("msg_%d_%d", s.shown, number), ObjectID: fmt.Sprint("obj_", s.shown), Version: number,
+	})
+	s.step("number %d is acknowledged", number)
+	return err
+}
+
+func (s *Site) sendOne(ctx context.Context, from *source, o provider.SampleOptions) error {
+	e := &event{from: from, id: webhook.EventID(o.EventID), object: o.ObjectID}
+	var err error
+	if e.sample, err = from.adapter.Sample(o); err != nil {
+		return err
+	}
+	s.sent = append(s.sent, e)
+	return s.post(ctx, e)
 }
 
 // retryPause is a provider's, in a hurry.
@@ -113,12 +157,12 @@ func (s *Site) post(ctx context.Context, e *event) error {
 func (s *Site) postOnce(ctx context.Context, e *event) (int, error) {
 	headers := signature.Header{"content-type": "application/json"}
 	maps.Copy(headers, e.sample.Header)
-	signed, err := s.adapter.Scheme.Sign(signature.Request{Method: http.MethodPost, Header: headers, Body: e.sample.Body}, s.key, s.Now())
+	signed, err := e.from.adapter.Scheme.Sign(signature.Request{Method: http.MethodPost, Header: headers, Body: e.sample.Body}, e.from.key, s.Now())
 	if err != nil {
 		return 0, err
 	}
 	maps.Copy(headers, signed)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Stack.FrontDoorURL()+"/in/stripe/"+string(Endpoint), bytes.NewReader(e.sample.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Stack.FrontDoorURL()+"/in/"+string(e.from.provider)+"/"+string(e.from.endpoint), bytes.NewReader(e.sample.Body))
 	if err != nil {
 		return 0, err
 	}
@@ -191,23 +235,34 @@ func (s *Site) hurry(ctx context.Context) error {
 	return nil
 }
 
-// rows reads what became of every event.
+// rows reads what became of every event. A credit is an entry of the ledger; an
+// object that counts other than its entries was credited twice or by halves.
 func (s *Site) rows(ctx context.Context) ([]Row, error) {
 	var rows []Row
+	counted, entered := map[string]int64{}, map[string]int64{}
 	for _, e := range s.sent {
 		r, err := s.row(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		balance, _, err := s.store.Get(ctx, business.LedgerBalanceKey(webhook.Event{
-			Tenant: tenant, Provider: "stripe", Endpoint: Endpoint, InboxID: e.inboxID(),
-			Facts: webhook.Facts{ObjectType: webhook.Payment, ObjectID: e.object},
-		}))
+		_, credited, err := s.store.Get(ctx, business.LedgerEntryKey(e.facts()))
 		if err != nil {
 			return nil, err
 		}
-		credits, _ := balance[business.AttrEntries].(int64)
-		rows = append(rows, Row{e.id, e.answers, r.Status, r.Outcome, r.AttemptCount, r.LastError, credits, r.ID})
+		balance, _, err := s.store.Get(ctx, business.LedgerBalanceKey(e.facts()))
+		if err != nil {
+			return nil, err
+		}
+		counted[e.object], _ = balance[business.AttrEntries].(int64)
+		if credited {
+			entered[e.object]++
+		}
+		rows = append(rows, Row{e.id, e.answers, r.Status, r.Outcome, r.AttemptCount, r.LastError, credited, r.ID})
+	}
+	for object, n := range counted {
+		if n != entered[object] {
+			return rows, fmt.Errorf("%s counts %d credits, and has %d", object, n, entered[object])
+		}
 	}
 	return rows, nil
 }
@@ -215,9 +270,9 @@ func (s *Site) rows(ctx context.Context) ([]Row, error) {
 func (s *Site) print(rows []Row) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "EVENT\tANSWERS\tSTATUS\tOUTCOME\tATTEMPTS\tLAST_ERROR\tCREDITS\tINBOX_ID")
+	_, _ = fmt.Fprintln(w, "EVENT\tANSWERS\tSTATUS\tOUTCOME\tATTEMPTS\tLAST_ERROR\tCREDITED\tINBOX_ID")
 	for _, r := range rows {
-		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%d\t%s\n", r.Event, r.Answers, r.Status, r.Outcome, r.Attempts, r.LastError, r.Credits, r.InboxID)
+		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%v\t%s\n", r.Event, r.Answers, r.Status, r.Outcome, r.Attempts, r.LastError, r.Credited, r.InboxID)
 	}
 	_ = w.Flush() // into memory
 	_, _ = io.WriteString(s.Out, b.String())
