@@ -21,6 +21,7 @@ import urllib.request
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
 DESKTOP = "host.docker.internal"  # what a container of Docker Desktop calls this machine
+QUEUES = {"EVENT_QUEUE_URL", "DELIVERY_QUEUE_URL"}
 ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB")
 
 
@@ -42,9 +43,9 @@ def local_environment(text: str, host: str, aws: int, dynamodb: int, key: str) -
     for variables in environment.values():
         variables["AWS_ENDPOINT_URL"] = f"http://{host}:{aws}"
         variables["AWS_ENDPOINT_URL_DYNAMODB"] = f"http://{host}:{dynamodb}"
-        if "EVENT_QUEUE_URL" in variables:
-            path = urllib.parse.urlsplit(variables["EVENT_QUEUE_URL"]).path
-            variables["EVENT_QUEUE_URL"] = f"http://{host}:{aws}{path}"
+        for queue in variables.keys() & QUEUES:
+            path = urllib.parse.urlsplit(variables[queue]).path
+            variables[queue] = f"http://{host}:{aws}{path}"
         if "DATA_KEY_ID" in variables:
             variables["DATA_KEY_ID"] = key
     return json.dumps(environment, indent=2) + "\n"

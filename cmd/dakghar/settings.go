@@ -105,8 +105,8 @@ func (a *app) endpointUpdate() *cobra.Command {
 		Long: `Change what is named and leave the rest. A policy is refused where its evidence is
 missing: version and sequence need a number in the event, fetch needs an adapter that
 knows how to fetch the object and a credential for the provider's API; events that add
-up take only sequence. The credential is kept in Secrets Manager, as ENDPOINT's secret
-with /api behind its name. Every process knows the change within 30 seconds.`,
+up take only sequence. The credential is kept in Secrets Manager, as a secret of its
+own that the front door cannot read. Every process knows the change within 30 seconds.`,
 		Example: `  dakghar endpoint update live --stack prod --rate 50 --burst 200 --reason "campaign"
   dakghar endpoint update live --stack prod --api-secret-file key.txt --policy payment.succeeded=fetch
   dakghar endpoint update live --stack prod --policy payment.succeeded=catalogue --type all`,

@@ -23,7 +23,7 @@ type Rule struct {
 var (
 	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/...", "internal/directory", "internal/limit", "internal/effect"}
 	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/operator"}
-	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/telemetry"}
+	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/sink", "internal/telemetry"}
 	edges    = []string{"internal/lambdaedge"}
 	wiring   = []string{"internal/config", "internal/awsconfig", "internal/awsfault"}
 	// helpers exist for development and tests.

@@ -78,6 +78,9 @@ const (
 	Active State = "active"
 	// Paused: deliveries are made and wait, by an operator or after days of failure.
 	Paused State = "paused"
+	// Draining: deliveries that were made before go out, later ones are made and
+	// wait. With nothing left from before it is the same as paused.
+	Draining State = "draining"
 	// Stopped: nothing more is delivered; the partner said so with 410, or an
 	// operator deleted it.
 	Stopped State = "stopped"
@@ -137,7 +140,7 @@ func (s Subscription) Wants(e webhook.Effect, member func(path string) (string, 
 		return false
 	}
 	if e.Call != "" || s.Calls {
-		return s.Calls && string(s.ID) == e.Call
+		return string(s.ID) == e.Call && (s.Calls || e.Type == TestType)
 	}
 	if !s.WantsType(e.Type) {
 		return false
@@ -148,6 +151,15 @@ func (s Subscription) Wants(e webhook.Effect, member func(path string) (string, 
 		}
 	}
 	return true
+}
+
+// TestType is the type of an event that an operator sends to one subscription, to
+// see that it arrives. It names the subscription in place of matching a pattern.
+const TestType = "dakghar.test"
+
+// Holds reports whether the subscription's state keeps a delivery waiting.
+func (s Subscription) Holds(d Delivery) bool {
+	return s.State == Paused || s.State == Draining && d.CreatedAt.After(s.StateAt)
 }
 
 // WantsType reports whether one of the patterns matches an event type.

@@ -67,7 +67,7 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 		return d.ours(ctx, dl, result, err), false
 	case !found || s.State == delivery.Stopped:
 		return d.change(ctx, dl.Cancel(now, "subscription_stopped"), "cancelled", result), false
-	case s.State == delivery.Paused:
+	case s.Holds(dl):
 		return result.end("paused", nil), false
 	case dl.AttemptCount >= s.Profile().Attempts:
 		// The worker of the last attempt died before it could say so.

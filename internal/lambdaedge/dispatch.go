@@ -70,7 +70,7 @@ func (q *Dispatch) handle(ctx context.Context, message events.SQSMessage) (finis
 	if r.Created > 0 {
 		line.Count("deliveries_created", r.Created)
 	}
-	if r.Took > 0 {
+	if r.Status > 0 || r.Took > 0 { // something was sent
 		line.Str("attempt", strconv.Itoa(r.Attempt)).Str("status", strconv.Itoa(r.Status)).Millis("attempt_ms", r.Took)
 	}
 	if r.Decision == "delivered" {

@@ -49,7 +49,7 @@ func (o *Operator) settle(ctx context.Context, f webhook.Filter) (webhook.Filter
 		return f, nil
 	}
 	e, err := o.endpoint(ctx, f.Endpoint)
-	if err == nil && f.MatchedVersion != "" {
+	if err == nil && f.MatchedVersion != "" && f.MatchedVersion != webhook.Backfilled {
 		var key Key
 		key, err = resolve(e, keysOf(e, now), string(f.MatchedVersion))
 		f.MatchedVersion = key.Version

@@ -279,9 +279,11 @@ func policyOf(k provider.Kind, e webhook.Endpoint, policy webhook.Policy) string
 	return ""
 }
 
-// apiSecret names the secret with an endpoint's credential for its provider's API.
+// apiSecret names the secret with an endpoint's credential for its provider's
+// API: <stack>/api/<id>, beside <stack>/endpoint/<id>. The two are apart so that
+// the front door, which strangers reach, may not read credentials.
 func (o *Operator) apiSecret(id webhook.EndpointID) string {
-	return o.SecretPrefix + string(id) + "/api"
+	return strings.TrimSuffix(o.SecretPrefix, "endpoint/") + "api/" + string(id)
 }
 
 // putCredential keeps a credential as the current version of the endpoint's

@@ -34,11 +34,11 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	}
 	want := before
 	want.Types, want.KeepUnknown, want.Overlap, want.Rate, want.Burst = s.Types, true, 48*time.Hour, 50, 100
-	want.API, want.BackfillEvery, want.Revision = &webhook.API{Secret: "test/endpoint/demo/api"}, time.Hour, 2
+	want.API, want.BackfillEvery, want.Revision = &webhook.API{Secret: "test/api/demo"}, time.Hour, 2
 	if diff := cmp.Diff(want, w.Endpoints["demo"]); diff != "" || u.Existed {
 		t.Errorf("existed %t; endpoint (-want +got):\n%s", u.Existed, diff)
 	}
-	if got := len(w.Secrets["test/endpoint/demo/api"]); got != 1 {
+	if got := len(w.Secrets["test/api/demo"]); got != 1 {
 		t.Errorf("%d versions of the credential, want 1", got)
 	}
 	acts := w.Acts[1:]
@@ -55,12 +55,12 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 		t.Errorf("again: existed %t, error %v, %d acts", again.Existed, err, len(w.Acts))
 	}
 	turned, err := o.Update(t.Context(), "demo", operator.Settings{Credential: operator.NewSecret(apiSecond)}, "")
-	if err != nil || turned.Existed || len(w.Secrets["test/endpoint/demo/api"]) != 2 {
-		t.Errorf("another credential: existed %t, error %v, %d versions", turned.Existed, err, len(w.Secrets["test/endpoint/demo/api"]))
+	if err != nil || turned.Existed || len(w.Secrets["test/api/demo"]) != 2 {
+		t.Errorf("another credential: existed %t, error %v, %d versions", turned.Existed, err, len(w.Secrets["test/api/demo"]))
 	}
 	back, err := o.Update(t.Context(), "demo", operator.Settings{Credential: operator.NewSecret(apiFirst), Types: []webhook.EventType{}}, "")
-	if err != nil || back.Existed || len(w.Secrets["test/endpoint/demo/api"]) != 3 || w.Endpoints["demo"].Types != nil {
-		t.Errorf("the first credential again: existed %t, error %v, %d versions, types %v", back.Existed, err, len(w.Secrets["test/endpoint/demo/api"]), back.Endpoint.Types)
+	if err != nil || back.Existed || len(w.Secrets["test/api/demo"]) != 3 || w.Endpoints["demo"].Types != nil {
+		t.Errorf("the first credential again: existed %t, error %v, %d versions, types %v", back.Existed, err, len(w.Secrets["test/api/demo"]), back.Endpoint.Types)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestAnUpdateThatDiedIsFinishedByRunningItAgain(t *testing.T) {
 		}
 		w.Fail = func(string) error { return nil }
 		u, err := o.Update(t.Context(), "demo", s, "")
-		if err != nil || u.Existed || len(w.Secrets["test/endpoint/demo/api"]) != 1 || w.Endpoints["demo"].API == nil || w.Endpoints["demo"].Rate != 5 {
+		if err != nil || u.Existed || len(w.Secrets["test/api/demo"]) != 1 || w.Endpoints["demo"].API == nil || w.Endpoints["demo"].Rate != 5 {
 			t.Errorf("%s: existed %t, error %v, endpoint %+v", call, u.Existed, err, u.Endpoint)
 		}
 	}
@@ -129,7 +129,7 @@ func TestCreateWithSettingsIsRepeatable(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := w.Endpoints["demo"]
-	if e.Rate != 50 || e.Burst != 100 || e.BackfillEvery != time.Hour || e.API == nil || e.API.Secret != "test/endpoint/demo/api" {
+	if e.Rate != 50 || e.Burst != 100 || e.BackfillEvery != time.Hour || e.API == nil || e.API.Secret != "test/api/demo" {
 		t.Errorf("endpoint %+v", e)
 	}
 	again, err := o.Create(t.Context(), n)

@@ -1,8 +1,11 @@
 package processor_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +17,39 @@ import (
 )
 
 const standardSecret = "whsec_c2ltdWxhdGlvbiBzZWNyZXQgb2YgMzIgYnl0ZXMhISE="
+
+// An event whose gap never closed is counted for an alarm, whichever program
+// ends it: by its own name in the processor's lines, among what was given up in
+// the reconciler's. Proves M1, O4.
+func TestAnExpiredGapIsCounted(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, e := sequenced(t, sim.Options{Log: &log})
+	send(t, w, numbered(w, e, 1))
+	send(t, w, numbered(w, e, 3))
+	send(t, w, numbered(w, e, 4))
+	w.Settle()
+	w.Rest()
+	counted := 0
+	for line := range strings.Lines(log.String()) {
+		var said struct {
+			Function   string `json:"function"`
+			GapExpired int    `json:"gap_expired"`
+			Failed     int    `json:"failed"`
+		}
+		if err := json.Unmarshal([]byte(line), &said); err != nil {
+			t.Fatal(err)
+		}
+		if said.Function == "reconciler" {
+			counted += said.Failed
+		} else {
+			counted += said.GapExpired
+		}
+	}
+	if counted != 2 {
+		t.Errorf("%d expired gaps are counted, want 2:\n%s", counted, log.String())
+	}
+}
 
 // sequenced returns a world whose objects' events are numbered.
 func sequenced(t *testing.T, o sim.Options) (*sim.World, *sim.Endpoint) {

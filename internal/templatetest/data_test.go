@@ -71,6 +71,15 @@ func TestTablesHaveTheKeysThatTheCodeUses(t *testing.T) {
 			Indexes: map[string][]string{"due": {"dk S HASH", "da N RANGE", "KEYS_ONLY"}},
 			Stream:  "NEW_IMAGE",
 		},
+		"DeliveryTable": {
+			Key: []string{"id S HASH", "sk S RANGE"},
+			Indexes: map[string][]string{
+				"wake":   {"wk S HASH", "wa N RANGE", "KEYS_ONLY"},
+				"recent": {"rk S HASH", "ca N RANGE", "KEYS_ONLY"},
+				"dead":   {"fk S HASH", "en N RANGE", "KEYS_ONLY"},
+			},
+			TTL: "x",
+		},
 		"BodyTable":     {Key: []string{"id S HASH"}, TTL: "x"},
 		"BusinessTable": {Key: pair, TTL: "x"},
 		"RegistryTable": {Key: pair, TTL: "x"},
@@ -208,7 +217,12 @@ func TestQueuesKeepDeadLettersLongest(t *testing.T) {
 			DeadLetters: "EventDeadLetters.Arn", Receives: 5,
 		},
 		"EventDeadLetters": {RetentionSeconds: 14 * day, ManagedEncryption: true},
-		"RelayFailures":    {RetentionSeconds: 14 * day, ManagedEncryption: true},
+		"DeliveryQueue": {
+			RetentionSeconds: 4 * day, VisibilitySeconds: 360, ManagedEncryption: true,
+			DeadLetters: "DeliveryDeadLetters.Arn", Receives: 5,
+		},
+		"DeliveryDeadLetters": {RetentionSeconds: 14 * day, ManagedEncryption: true},
+		"RelayFailures":       {RetentionSeconds: 14 * day, ManagedEncryption: true},
 	}
 	if diff := cmp.Diff(want, queues(t)); diff != "" {
 		t.Errorf("queues (-want +got):\n%s", diff)
@@ -217,9 +231,11 @@ func TestQueuesKeepDeadLettersLongest(t *testing.T) {
 
 // cfn-lint asks for once the timeout; Lambda's own advice is six times.
 func TestAMessageIsNotSeenAgainWhileItsBatchIsWorkedOn(t *testing.T) {
-	visibility, timeout := queues(t)["EventQueue"].VisibilitySeconds, functions(t)["ProcessorFunction"].TimeoutSeconds
-	if visibility < 6*timeout {
-		t.Errorf("visibility of %v s is less than six times the timeout of %v s", visibility, timeout)
+	for queue, function := range map[string]string{"EventQueue": "ProcessorFunction", "DeliveryQueue": "DispatcherFunction"} {
+		visibility, timeout := queues(t)[queue].VisibilitySeconds, functions(t)[function].TimeoutSeconds
+		if visibility < 6*timeout {
+			t.Errorf("%s: visibility of %v s is less than six times the timeout of %v s", queue, visibility, timeout)
+		}
 	}
 }
 

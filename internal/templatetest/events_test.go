@@ -63,6 +63,9 @@ func TestSamplesHaveTheShapeOfTheirTrigger(t *testing.T) {
 	if batch := decode[events.SQSEvent](t, "queue-batch.json"); len(batch.Records) != 3 {
 		t.Errorf("queue-batch.json has %d messages", len(batch.Records))
 	}
+	if batch := decode[events.SQSEvent](t, "queue-deliveries.json"); len(batch.Records) != 5 {
+		t.Errorf("queue-deliveries.json has %d messages", len(batch.Records))
+	}
 	decode[events.EventBridgeEvent](t, "schedule.json")
 }
 

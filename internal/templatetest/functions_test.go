@@ -20,7 +20,7 @@ var environment = map[string]map[string]string{
 		"INBOX_DAYS": "InboxDays", "COARSE_RATE": "CoarseRate", "COARSE_BURST": "CoarseBurst",
 	},
 	"RelayFunction": {
-		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue",
+		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue", "DELIVERY_QUEUE_URL": "DeliveryQueue",
 	},
 	"ProcessorFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
@@ -28,9 +28,15 @@ var environment = map[string]map[string]string{
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "GAP_MINUTES": "GapMinutes", "LEASE_SECONDS": "LeaseSeconds",
 	},
+	"DispatcherFunction": {
+		"OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "DELIVERY_TABLE": "DeliveryTable", "REGISTRY_TABLE": "RegistryTable",
+		"DELIVERY_QUEUE_URL": "DeliveryQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
+		"DELIVERY_ATTEMPT_SECONDS": "DeliveryAttemptSeconds", "DELIVERY_LEASE_SECONDS": "DeliveryLeaseSeconds",
+	},
 	"ReconcilerFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "BUSINESS_TABLE": "BusinessTable",
-		"REGISTRY_TABLE": "RegistryTable", "EVENT_QUEUE_URL": "EventQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
+		"REGISTRY_TABLE": "RegistryTable", "DELIVERY_TABLE": "DeliveryTable",
+		"EVENT_QUEUE_URL": "EventQueue", "DELIVERY_QUEUE_URL": "DeliveryQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
@@ -78,6 +84,7 @@ func TestEveryFunctionIsBuiltAndConfiguredAsItsCodeExpects(t *testing.T) {
 		"IngressFunction":    {512, 3},
 		"RelayFunction":      {256, 30},
 		"ProcessorFunction":  {512, 30},
+		"DispatcherFunction": {512, 60},
 		"ReconcilerFunction": {512, 60},
 	} {
 		f := arm
@@ -104,6 +111,22 @@ func TestParametersInTheEnvironmentHaveTextDefaults(t *testing.T) {
 				t.Errorf("%s of %s: the default of %s is %v, not text", variable, id, value, parameter["Default"])
 			}
 		}
+	}
+}
+
+// Proves X2: an attempt ends, and its answer is recorded, before its function is stopped; and its lease, which another
+// worker waits for, ends later than it does.
+func TestAnAttemptEndsBeforeItsFunctionAndItsLease(t *testing.T) {
+	seconds := func(parameter string) (n float64) {
+		if err := json.Unmarshal([]byte(text(load(t).Parameters[parameter]["Default"])), &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const recording, slack = 10, 30
+	attempt, lease, timeout := seconds("DeliveryAttemptSeconds"), seconds("DeliveryLeaseSeconds"), functions(t)["DispatcherFunction"].TimeoutSeconds
+	if attempt+recording > timeout || attempt+slack > lease {
+		t.Errorf("an attempt of %v s with a lease of %v s in a function of %v s", attempt, lease, timeout)
 	}
 }
 
@@ -144,16 +167,18 @@ func TestTheStreamMappingIsBounded(t *testing.T) {
 }
 
 // Proves W5: a poison message spoils no batch, and a backlog has a bounded appetite.
-func TestTheQueueMappingIsBounded(t *testing.T) {
-	got := at(t, load(t).Resources["ProcessorFunction"].Properties, "Events")
-	want := object{"EventQueue": object{"Type": "SQS", "Properties": object{
-		"Queue":                 attribute("EventQueue.Arn"),
-		"BatchSize":             10.0,
-		"FunctionResponseTypes": []any{"ReportBatchItemFailures"},
-		"ScalingConfig":         object{"MaximumConcurrency": ref("ProcessorMaximumConcurrency")},
-	}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the processor's events (-want +got):\n%s", diff)
+func TestTheQueueMappingsAreBounded(t *testing.T) {
+	for name, queue := range map[string]string{"Processor": "EventQueue", "Dispatcher": "DeliveryQueue"} {
+		got := at(t, load(t).Resources[name+"Function"].Properties, "Events")
+		want := object{queue: object{"Type": "SQS", "Properties": object{
+			"Queue":                 attribute(queue + ".Arn"),
+			"BatchSize":             10.0,
+			"FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+			"ScalingConfig":         object{"MaximumConcurrency": ref(name + "MaximumConcurrency")},
+		}}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events of %s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

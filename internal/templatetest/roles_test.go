@@ -14,6 +14,7 @@ const (
 	throughS3          = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"s3.${AWS::Region}.${AWS::URLSuffix}"}}}`
 	throughDynamo      = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"dynamodb.${AWS::Region}.${AWS::URLSuffix}"}}}`
 	secretsOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/endpoint/*"
+	signingOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/subscription/*"
 	credentialsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/api/*"
 )
 
@@ -51,6 +52,7 @@ var permissions = map[string][]string{
 		"dynamodb:UpdateItem on OutboxTable.Arn",
 		"logs:CreateLogStream on RelayLogs.Arn",
 		"logs:PutLogEvents on RelayLogs.Arn",
+		"sqs:SendMessage on DeliveryQueue.Arn",
 		"sqs:SendMessage on EventQueue.Arn",
 		"sqs:SendMessage on RelayFailures.Arn",
 	},
@@ -62,22 +64,52 @@ var permissions = map[string][]string{
 		"dynamodb:GetItem on BusinessTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
 		"dynamodb:GetItem on RegistryTable.Arn",
+		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on BusinessTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
+		"dynamodb:Query on RegistryTable.Arn",
+		"dynamodb:UpdateItem on BodyTable.Arn",
 		"dynamodb:UpdateItem on BusinessTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",
 		"dynamodb:UpdateItem on OutboxTable.Arn",
 		"dynamodb:UpdateItem on RegistryTable.Arn",
 		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
+		"kms:GenerateDataKey on DataKey.Arn" + inContext,
+		"kms:GenerateDataKey on DataKey.Arn" + throughS3,
 		"logs:CreateLogStream on ProcessorLogs.Arn",
 		"logs:PutLogEvents on ProcessorLogs.Arn",
 		"s3:GetObject on ${BodyBucket.Arn}/bodies/*",
 		"s3:ListBucket on BodyBucket.Arn",
+		"s3:PutObject on ${BodyBucket.Arn}/bodies/*",
 		"secretsmanager:GetSecretValue on " + credentialsOfStack,
 		"sqs:DeleteMessage on EventQueue.Arn",
 		"sqs:GetQueueAttributes on EventQueue.Arn",
 		"sqs:ReceiveMessage on EventQueue.Arn",
+	},
+	"DispatcherRole": {
+		"dynamodb:DeleteItem on OutboxTable.Arn",
+		"dynamodb:GetItem on BodyTable.Arn",
+		"dynamodb:GetItem on DeliveryTable.Arn",
+		"dynamodb:GetItem on OutboxTable.Arn",
+		"dynamodb:GetItem on RegistryTable.Arn",
+		"dynamodb:PutItem on DeliveryTable.Arn",
+		"dynamodb:PutItem on RegistryTable.Arn",
+		"dynamodb:Query on RegistryTable.Arn",
+		"dynamodb:UpdateItem on DeliveryTable.Arn",
+		"dynamodb:UpdateItem on OutboxTable.Arn",
+		"dynamodb:UpdateItem on RegistryTable.Arn",
+		"kms:Decrypt on DataKey.Arn" + inContext,
+		"kms:Decrypt on DataKey.Arn" + throughS3,
+		"logs:CreateLogStream on DispatcherLogs.Arn",
+		"logs:PutLogEvents on DispatcherLogs.Arn",
+		"s3:GetObject on ${BodyBucket.Arn}/bodies/*",
+		"s3:ListBucket on BodyBucket.Arn",
+		"secretsmanager:GetSecretValue on " + signingOfStack,
+		"sqs:DeleteMessage on DeliveryQueue.Arn",
+		"sqs:GetQueueAttributes on DeliveryQueue.Arn",
+		"sqs:ReceiveMessage on DeliveryQueue.Arn",
+		"sqs:SendMessage on DeliveryQueue.Arn",
 	},
 	"ReconcilerRole": {
 		"dynamodb:BatchGetItem on BusinessTable.Arn",
@@ -88,6 +120,7 @@ var permissions = map[string][]string{
 		"dynamodb:DeleteItem on OutboxTable.Arn",
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on BusinessTable.Arn",
+		"dynamodb:GetItem on DeliveryTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
 		"dynamodb:GetItem on OutboxTable.Arn",
 		"dynamodb:GetItem on RegistryTable.Arn",
@@ -95,10 +128,13 @@ var permissions = map[string][]string{
 		"dynamodb:PutItem on InboxTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
 		"dynamodb:Query on RegistryTable.Arn",
+		"dynamodb:Query on ${DeliveryTable.Arn}/index/wake",
 		"dynamodb:Query on ${InboxTable.Arn}/index/recent",
 		"dynamodb:Query on ${OutboxTable.Arn}/index/due",
 		"dynamodb:Scan on OutboxTable.Arn",
 		"dynamodb:UpdateItem on BodyTable.Arn",
+		"dynamodb:UpdateItem on BusinessTable.Arn",
+		"dynamodb:UpdateItem on DeliveryTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",
 		"dynamodb:UpdateItem on OutboxTable.Arn",
 		"dynamodb:UpdateItem on RegistryTable.Arn",
@@ -113,6 +149,7 @@ var permissions = map[string][]string{
 		"s3:ListBucket on BodyBucket.Arn",
 		"s3:PutObject on ${BodyBucket.Arn}/bodies/*",
 		"secretsmanager:GetSecretValue on " + credentialsOfStack,
+		"sqs:SendMessage on DeliveryQueue.Arn",
 		"sqs:SendMessage on EventQueue.Arn",
 	},
 }
@@ -183,7 +220,7 @@ func TestEveryRoleMayDoItsWorkAndNothingElse(t *testing.T) {
 // The asterisks that remain are those for which AWS has nothing finer: keys below a prefix, secret names (Secrets Manager
 // adds six characters of its own), and the streams of one table.
 func TestAsterisksStandOnlyWhereTheyMust(t *testing.T) {
-	documented := []string{"${BodyBucket.Arn}/bodies/*", secretsOfStack, credentialsOfStack, "${OutboxTable.Arn}/stream/*"}
+	documented := []string{"${BodyBucket.Arn}/bodies/*", secretsOfStack, credentialsOfStack, signingOfStack, "${OutboxTable.Arn}/stream/*"}
 	for role, lines := range grants(t, load(t)) {
 		for _, line := range lines {
 			grant, _, _ := strings.Cut(line, " if ")

@@ -12,7 +12,7 @@ import (
 func sequences() []Fault {
 	return []Fault{
 		{
-			Name: "gap", Shows: "O3, W2", want: applied(3),
+			Name: "gap", Shows: "O4, W2", want: applied(3),
 			Says: "The events of one object arrive in the wrong order: those that are early are parked, and applied when their turn comes.",
 			show: func(ctx context.Context, s *Site) error {
 				for _, number := range []int64{3, 2} {
@@ -28,14 +28,14 @@ func sequences() []Fault {
 			},
 		},
 		{
-			Name: "gap-never-closes", Shows: "O3, A6", want: map[string]int{"PROCESSED applied": 1, "FAILED": 1}, Slow: true,
+			Name: "gap-never-closes", Shows: "O4, A6", want: map[string]int{"PROCESSED applied": 1, "FAILED": 1}, Slow: true,
 			Says: "A gap never closes: at its deadline the event that waits behind it fails, where it is seen.",
 			show: func(ctx context.Context, s *Site) error {
 				return errors.Join(s.sendStep(ctx, 1), s.sendStep(ctx, 3))
 			},
 		},
 		{
-			Name: "neighbours-race", Shows: "O3, W2", want: applied(2),
+			Name: "neighbours-race", Shows: "O4, W2", want: applied(2),
 			Says: "An event is about to be parked while the one before it is applied: it finds that its turn has come.",
 			show: func(ctx context.Context, s *Site) error {
 				parking := completing(fault.Stall, 1) // the transaction that parks is on the same table
