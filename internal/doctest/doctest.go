@@ -3,8 +3,8 @@
 //
 // A fenced block that is marked sh is run as it stands, by bash -eu -o pipefail
 // in the repository's root, in the order of its page, in one shell as far as
-// variables go. A text block right behind it is what it prints; where a line
-// differs from run to run, … stands for it. A second word after sh says why a
+// variables go. A text block right behind it is what it prints, line by line, with …
+// for what differs from run to run. A second word after sh says why a
 // block is not run, and must be one of [Reasons]. There is no other way to leave a
 // block out: other marks for shells are refused, and so is a command in a block
 // that is marked as something else.
@@ -70,20 +70,23 @@ func isCommand(line string) bool {
 	return len(words) > 1 && slices.Contains([]string{"bin/dakghar", "make", "aws", "sam", "curl"}, words[0])
 }
 
-// more stands for what differs from run to run.
+// more stands for what differs from run to run, within a line or for lines.
 const more = "…"
 
 // Missing returns the lines of the expected output that what was printed does not
-// have. A line with … is not looked for. Space at both ends does not count, and
-// however much there is between two words is as good as any other.
+// have. Where a line has …, anything may stand. Space at both ends does not count,
+// and however much there is between two words is as good as any other.
 func (b Block) Missing(printed string) []string {
-	have := map[string]bool{}
+	var have, missing []string
 	for line := range strings.Lines(printed) {
-		have[spaced(line)] = true
+		have = append(have, spaced(line))
 	}
-	var missing []string
 	for line := range strings.Lines(b.Output) {
-		if line = spaced(line); line != "" && !strings.Contains(line, more) && !have[line] {
+		line = spaced(line)
+		if line == "" || line == more {
+			continue
+		}
+		if !slices.ContainsFunc(have, func(there string) bool { return like(there, strings.Split(line, more)) }) {
 			missing = append(missing, line)
 		}
 	}
@@ -91,6 +94,21 @@ func (b Block) Missing(printed string) []string {
 }
 
 func spaced(line string) string { return strings.Join(strings.Fields(line), " ") }
+
+// like reports whether a line is made of these parts, with anything between them.
+func like(line string, parts []string) bool {
+	last := len(parts) - 1
+	rest, ok := strings.CutPrefix(line, parts[0])
+	if last == 0 {
+		return ok && rest == ""
+	}
+	for _, part := range parts[1:last] {
+		if ok {
+			_, rest, ok = strings.Cut(rest, part)
+		}
+	}
+	return ok && strings.HasSuffix(rest, parts[last])
+}
 
 // Parse returns the fenced blocks of a page in Markdown. The error is a fence
 // that is not closed.

@@ -83,13 +83,24 @@ func TestNoBlockIsHidden(t *testing.T) {
 	}
 }
 
-func TestExpectedLinesAreLookedForButForThoseThatDiffer(t *testing.T) {
+func TestExpectedLinesAreLookedForButForWhatDiffers(t *testing.T) {
 	t.Parallel()
-	b := doctest.Block{Output: "inbox id   in_…\nstatus  PROCESSED\n…\n\nversion 3\n"}
-	if got := b.Missing("inbox id         in_abc\nstatus           PROCESSED\nversion 3\n"); got != nil {
-		t.Errorf("missing %q, want none", got)
+	tests := []struct {
+		expected, printed string
+		missing           []string
+	}{
+		{"status  PROCESSED\n\n…\nversion 3\n", "inbox id  in_abc\nstatus           PROCESSED\n  version 3\n", nil},
+		{"status PROCESSED\nversion 3\n", "status RETRY\nversion 31\n", []string{"status PROCESSED", "version 3"}},
+		{"inbox id in_…\n", "inbox id    in_abc\n", nil},
+		{"k1-… ended …\n", "k2-abc  trusted  a time\nk1-abc  ended    a time\n", nil},
+		{"k1-… ended …\n", "k1-abc  trusted  a time\nxk1-abc ended a time\n", []string{"k1-… ended …"}},
+		{"a …b… c\n", "a xbx c\na bc\na c\n", nil},
+		{"a …b… c\n", "a xx c\na b\n", []string{"a …b… c"}},
+		{"ab…ba\n", "aba\n", []string{"ab…ba"}},
 	}
-	if diff := cmp.Diff([]string{"status PROCESSED", "version 3"}, b.Missing("status RETRY\nversion 31\n")); diff != "" {
-		t.Errorf("missing (-want +got):\n%s", diff)
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.missing, doctest.Block{Output: tt.expected}.Missing(tt.printed)); diff != "" {
+			t.Errorf("%q in %q: missing (-want +got):\n%s", tt.expected, tt.printed, diff)
+		}
 	}
 }

@@ -14,7 +14,8 @@
 //   - A letter leaves a dead-letter queue for good only after what it stands for
 //     was done; looking takes nothing out.
 //   - A shadow run writes nothing but its own record.
-//   - No value that is returned here carries a secret or a signature.
+//   - No value that is returned here carries a secret or a signature, but one: a
+//     signing secret that was drawn for a partner is returned once, when it is made.
 //
 // The package refuses to take a secret for a name, an id or an order, to change
 // the state of an event outside the protocol's transitions, to print, to ask, and

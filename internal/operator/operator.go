@@ -108,6 +108,10 @@ type Operator struct {
 	Business  Business
 	Sequences Sequences
 	Sender    Sender
+	// Deliveries, Keeper and Wakes are the outbound half.
+	Deliveries Deliveries
+	Keeper     Keeper
+	Wakes      Wakes
 	// EventDeadLetters has the wake-ups that the processor could not take,
 	// RelayFailures what the stream's trigger reports as given up.
 	EventDeadLetters, RelayFailures DeadLetters
@@ -118,6 +122,14 @@ type Operator struct {
 
 	// SecretPrefix and an endpoint's id name its secret.
 	SecretPrefix string
+	// SubscriptionPrefix and a subscription's id name the secret of its signing keys.
+	SubscriptionPrefix string
+	// OwnQueues are the URLs of the stack's queues, to which nothing is delivered.
+	OwnQueues []string
+	// Loopback lets subscriptions lead to this machine: for the local stack alone.
+	Loopback bool
+	// Random fills bytes for a signing key.
+	Random func(b []byte)
 	// FrontDoor is the address before /in/{provider}/{endpoint_id}.
 	FrontDoor string
 	// Who names the person for the record. It is asked only when an act needs it.

@@ -286,14 +286,19 @@ func (o *Operator) apiSecret(id webhook.EndpointID) string {
 	return strings.TrimSuffix(o.SecretPrefix, "endpoint/") + "api/" + string(id)
 }
 
-// putCredential keeps a credential as the current version of the endpoint's
-// secret for it, and records that first. False means that it was the current one
-// before, or that there is none to keep.
+// putCredential keeps an endpoint's credential for its provider's API; see
+// [Operator.keepCurrent].
 func (o *Operator) putCredential(ctx context.Context, id webhook.EndpointID, s Secret, why string) (bool, error) {
+	return o.keepCurrent(ctx, webhook.Endpoint{ID: id, Secret: o.apiSecret(id)}, "endpoint credential", "endpoint "+string(id), s, why)
+}
+
+// keepCurrent keeps a credential as the current version of its secret, and records
+// that first. False means that it was the current one before, or that there is
+// none to keep.
+func (o *Operator) keepCurrent(ctx context.Context, at webhook.Endpoint, name, subject string, s Secret, why string) (bool, error) {
 	if s.Empty() {
 		return false, nil
 	}
-	at := webhook.Endpoint{ID: id, Secret: o.apiSecret(id)}
 	previous, value, err := o.Secrets.Current(ctx, at)
 	put := o.Secrets.Put
 	switch {
@@ -304,7 +309,7 @@ func (o *Operator) putCredential(ctx context.Context, id webhook.EndpointID, s S
 	case err != nil:
 		return false, unreachable("the secret store", err)
 	}
-	act, err := o.act(ctx, "endpoint credential", "endpoint "+string(id), why)
+	act, err := o.act(ctx, name, subject, why)
 	if err != nil {
 		return false, err
 	}

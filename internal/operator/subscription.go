@@ -362,10 +362,8 @@ func (o *Operator) PauseSubscription(ctx context.Context, id delivery.Subscripti
 		case s.State == delivery.Paused:
 			return s, false, refuse("subscription_paused", fmt.Sprintf("subscription %s is paused; what waits goes out once it is resumed", id),
 				run("resume it first:", "subscription", "resume", string(id)))
-		case s.State == delivery.Active:
-			s.StateAt = at // of a drain that becomes a pause, nothing more is made before
 		}
-		s.State, s.StateWhy = to, "operator"
+		s.State, s.StateWhy, s.StateAt = to, "operator", at
 		return s, false, nil
 	})
 	c.Next = []Step{

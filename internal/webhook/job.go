@@ -5,10 +5,13 @@ import (
 	"time"
 )
 
-// Filter picks accepted events; a zero field picks all.
+// Filter picks accepted events, or deliveries; a zero field picks all.
 type Filter struct {
 	Endpoint EndpointID `json:",omitempty"`
-	Statuses []Status   `json:",omitempty"`
+	// Subscription picks deliveries in place of accepted events; Statuses are theirs
+	// then, and Kind is a pattern of their types.
+	Subscription string   `json:",omitempty"`
+	Statuses     []Status `json:",omitempty"`
 	// Kind is our name of a kind, or the provider's name of a type.
 	Kind string `json:",omitempty"`
 	// Cause is the code that a row's last error begins with.
