@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -29,6 +30,7 @@ import (
 	"dakghar/internal/limit"
 	"dakghar/internal/queue"
 	"dakghar/internal/secret"
+	"dakghar/internal/sink"
 	"dakghar/internal/telemetry"
 )
 
@@ -59,9 +61,12 @@ func main() {
 func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 	env := config.From(getenv)
 	name := env.Text("AWS_LAMBDA_FUNCTION_NAME")
-	work := config.ReadDelivery(env)
+	work, life, sinks := config.ReadDelivery(env), config.ReadLife(env), config.ReadSinks(env)
 	tables := dynamo.Tables{Outbox: env.Text("OUTBOX_TABLE"), Delivery: env.Text("DELIVERY_TABLE"), Registry: env.Text("REGISTRY_TABLE")}
-	bodies := body.Config{Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"), Now: time.Now}
+	bodies := body.Config{
+		Table: env.Text("BODY_TABLE"), Bucket: env.Text("BODY_BUCKET"), KeyID: env.Text("DATA_KEY_ID"), Life: life.Body,
+		Now: time.Now, Rand: rand.Reader, NewID: rand.Text,
+	}
 	url := env.Text("DELIVERY_QUEUE_URL")
 	within := work.Attempt * 19 / 20 // so that it is told as the partner's silence, before the attempt itself ends
 	outside := egress.Config{
@@ -75,7 +80,7 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, secrets := dynamodb.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg)
+	db, queues, secrets := dynamodb.NewFromConfig(cfg), sqs.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg)
 	bodies.Dynamo, bodies.KMS = db, kms.NewFromConfig(cfg)
 	bodies.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // another host than AWS's has no name per bucket
@@ -92,9 +97,13 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 				Keys:  secret.New(secret.Config{Client: secrets, Now: time.Now, CallTimeout: secretCall}),
 				Named: secret.NewNamed(secret.Config{Client: secrets, Now: time.Now, CallTimeout: secretCall}),
 			},
-			Senders: map[delivery.TargetKind]dispatcher.Sender{delivery.HTTP: &dispatcher.HTTP{Client: partners, Agent: agent}},
-			// A dispatcher wakes itself alone.
-			Queue: &queue.Queue{Client: sqs.NewFromConfig(cfg), URL: url},
+			Senders: map[delivery.TargetKind]dispatcher.Sender{
+				delivery.HTTP:  &dispatcher.HTTP{Client: partners, Agent: agent},
+				delivery.Queue: &sink.Queue{Client: queues, Allowed: sinks.Queues},
+				delivery.Bus:   &sink.Bus{Client: eventbridge.NewFromConfig(cfg), Allowed: sinks.Buses},
+			},
+			// It promises work to dispatchers alone.
+			Queue: &queue.Queue{Client: queues, URL: url},
 			Partners: &dispatcher.Partners{
 				Rates: limit.NewLimiter(store, limit.SettleTimeout), Trip: breakerTrip, Open: work.Breaker, Chance: mathrand.Float64,
 			},

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// figure is one measured number. Most is the design's bound (section 13), zero
-// where it states none.
+// figure is one measured number. Most or least is the design's bound (section
+// 13), both zero where it states none.
 type figure struct {
-	name, unit string
-	most       float64
-	value      float64
-	measured   bool
+	name, unit  string
+	most, least float64
+	value       float64
+	measured    bool
 }
 
 // figures holds all of them in the order in which they are printed.
@@ -43,6 +43,10 @@ func newFigures() *figures {
 		{name: "reconcile_run_s", unit: "s", most: 60},
 		{name: "reconcile_rss_mb", unit: "MB"},
 		{name: "audit_rows_per_s", unit: "rows/s"},
+		{name: "dispatch_per_s", unit: "1/s", least: 1000},
+		{name: "dispatch_cpu_ratio", unit: "ratio", most: 1.5},
+		{name: "dispatch_cpu_ratio_with_reads", unit: "ratio"},
+		{name: "dispatch_slow_partner_ratio", unit: "ratio", most: 1.5},
 		{name: "soak_ack_p99_ms", unit: "ms", most: 100},
 		{name: "soak_drain_s", unit: "s", most: 10},
 		{name: "soak_errors", unit: "count"},
@@ -63,17 +67,19 @@ func (f *figures) set(t *testing.T, name string, value float64) {
 // verdict says how a figure stands to its bound.
 func (g figure) verdict() (bound, verdict string) {
 	switch {
-	case g.most == 0:
-		bound = "-"
-	default:
+	case g.least > 0:
+		bound = fmt.Sprintf("≥ %g", g.least)
+	case g.most > 0:
 		bound = fmt.Sprintf("≤ %g", g.most)
+	default:
+		bound = "-"
 	}
 	switch {
 	case !g.measured:
 		verdict = "not measured"
-	case g.most == 0:
+	case g.most == 0 && g.least == 0:
 		verdict = "-"
-	case g.value <= g.most:
+	case g.least > 0 && g.value >= g.least, g.most > 0 && g.value <= g.most:
 		verdict = "met"
 	default:
 		verdict = "missed"
@@ -131,6 +137,8 @@ func TestFigures(t *testing.T) {
 		{"stall", measureStall},
 		{"limit", measureLimit},
 		{"reconcile", measureReconcile},
+		{"dispatch", measureDispatch},
+		{"dispatch cpu", measureDispatchCPU},
 		{"soak", measureSoak},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -171,6 +171,56 @@ func ReadDelivery(r *Reader) Delivery {
 	return d
 }
 
+// Sinks are the targets inside AWS that deliveries may go to.
+type Sinks struct {
+	Queues []string // URLs
+	Buses  []string // ARNs
+}
+
+// ReadSinks reads the operator's lists of ARNs. A queue of the stack's own is
+// refused: what is delivered to it would be taken for a wake-up.
+func ReadSinks(r *Reader) Sinks {
+	var s Sinks
+	for _, arn := range r.list("SINK_QUEUE_ARNS") {
+		url := r.queueURL(arn)
+		r.Require(url != "", "SINK_QUEUE_ARNS has %q, want the ARNs of SQS queues with commas between them", arn)
+		r.Require(url != r.getenv("DELIVERY_QUEUE_URL"), "SINK_QUEUE_ARNS has %q, a queue of this stack's own: its deliveries would be taken for wake-ups", arn)
+		s.Queues = append(s.Queues, url)
+	}
+	for _, arn := range r.list("SINK_BUS_ARNS") {
+		parts := strings.Split(arn, ":")
+		r.Require(len(parts) == 6 && parts[2] == "events" && strings.HasPrefix(parts[5], "event-bus/"),
+			"SINK_BUS_ARNS has %q, want the ARNs of EventBridge buses with commas between them", arn)
+		s.Buses = append(s.Buses, arn)
+	}
+	return s
+}
+
+func (r *Reader) list(name string) []string {
+	if r.getenv(name) == "" {
+		return nil
+	}
+	return strings.Split(r.getenv(name), ",")
+}
+
+// queueURL is where SQS has a queue, empty for what is no queue's ARN.
+// Source: https://docs.aws.amazon.com/general/latest/gr/sqs-service.html
+func (r *Reader) queueURL(arn string) string {
+	parts := strings.Split(arn, ":")
+	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "sqs" || parts[3] == "" || parts[4] == "" || parts[5] == "" {
+		return ""
+	}
+	base := strings.TrimRight(r.getenv("AWS_ENDPOINT_URL"), "/")
+	if base == "" {
+		suffix := "amazonaws.com"
+		if parts[1] == "aws-cn" {
+			suffix += ".cn"
+		}
+		base = "https://sqs." + parts[3] + "." + suffix
+	}
+	return base + "/" + parts[4] + "/" + parts[5]
+}
+
 // ReadLoopback reports whether requests may go to this machine itself, over http
 // too. ALLOW_LOOPBACK is for the local stack: it is refused unless the services
 // themselves are on this machine, and no function on AWS reaches a service there.

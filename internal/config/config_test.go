@@ -117,3 +117,35 @@ func TestLoopbackIsRefusedOnAWS(t *testing.T) {
 		}
 	}
 }
+
+// Deliveries inside AWS go where the operator's lists say, and never to a queue
+// of the stack's own.
+func TestSinksAreTheOperatorsList(t *testing.T) {
+	t.Parallel()
+	const queue, fifo, bus = "arn:aws:sqs:eu-central-1:123456789012:orders", "arn:aws-cn:sqs:cn-north-1:123456789012:orders.fifo", "arn:aws:events:eu-central-1:123456789012:event-bus/orders"
+	r := config.From(env(map[string]string{"SINK_QUEUE_ARNS": queue + "," + fifo, "SINK_BUS_ARNS": bus}))
+	want := config.Sinks{
+		Queues: []string{"https://sqs.eu-central-1.amazonaws.com/123456789012/orders", "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders.fifo"},
+		Buses:  []string{bus},
+	}
+	if diff := cmp.Diff(want, config.ReadSinks(r)); diff != "" || r.Err() != nil {
+		t.Errorf("%v (-want +got):\n%s", r.Err(), diff)
+	}
+	if diff := cmp.Diff(config.Sinks{}, config.ReadSinks(config.From(env(nil)))); diff != "" {
+		t.Errorf("without a list (-want +got):\n%s", diff)
+	}
+	r = config.From(env(map[string]string{
+		"SINK_QUEUE_ARNS": "https://sqs.eu-central-1.amazonaws.com/123456789012/orders," + queue, "SINK_BUS_ARNS": "default",
+		"DELIVERY_QUEUE_URL": "http://127.0.0.1:8081/123456789012/orders", "AWS_ENDPOINT_URL": "http://127.0.0.1:8081",
+	}))
+	config.ReadSinks(r)
+	err := r.Err()
+	if err == nil {
+		t.Fatal("no problem was found")
+	}
+	for _, part := range []string{`SINK_QUEUE_ARNS has "https://sqs.`, `"` + queue + `", a queue of this stack's own`, `SINK_BUS_ARNS has "default"`} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the message lacks %q:\n%v", part, err)
+		}
+	}
+}

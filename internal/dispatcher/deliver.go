@@ -298,12 +298,13 @@ func (v verdict) final() bool {
 func (v verdict) troubled() bool { return v.result == delivery.Troubled }
 
 // judge is the one place where this stage classifies. A transport that failed
-// may have delivered: it is tried again under the same identity.
+// may have delivered: it is tried again under the same identity. A status that
+// arrived counts, whatever became of the body behind it.
 func judge(answer delivery.Answer, err error) verdict {
 	switch {
 	case err != nil && fault.KindOf(err) == fault.Permanent:
 		return verdict{delivery.Refused, fault.CodeOf(err)}
-	case err != nil:
+	case err != nil && answer.Status == 0:
 		return verdict{delivery.Troubled, fault.CodeOf(err)}
 	}
 	code := fmt.Sprintf("status_%d", answer.Status)

@@ -131,6 +131,8 @@ func TestWhatAnAnswerLeadsTo(t *testing.T) {
 		{"a redirect to http", sim.PartnerAnswer{Status: 308, Header: http.Header{"Location": {"http://partner.example.com/"}}}, end{delivery.Dead, 1, 308, "redirect_refused"}},
 		{"a redirect to nowhere", sim.PartnerAnswer{Status: 307}, end{delivery.Dead, 1, 307, "redirect_refused"}},
 		{"a time-out", sim.PartnerAnswer{Err: fault.New(fault.Theirs, "egress_timeout", nil)}, end{delivery.Retry, 1, 0, "egress_timeout"}},
+		{"a 200 whose body breaks off", sim.PartnerAnswer{Status: 200, Err: fault.New(fault.Theirs, "egress_reset", nil)}, end{delivery.Delivered, 1, 200, ""}},
+		{"a 500 whose body breaks off", sim.PartnerAnswer{Status: 500, Err: fault.New(fault.Theirs, "egress_reset", nil)}, end{delivery.Retry, 1, 500, "status_500"}},
 		{"an address that leads inward", sim.PartnerAnswer{Err: fault.New(fault.Permanent, "egress_address_refused", nil)}, end{delivery.Dead, 1, 0, "egress_address_refused"}},
 	}
 	for _, tt := range tests {

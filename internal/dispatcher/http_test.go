@@ -117,7 +117,7 @@ func TestMisbehavingPartners(t *testing.T) {
 		kind   fault.Kind // empty: no error
 		code   string
 	}{
-		{"a body beyond the bound", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 64<<10)) }, 0, fault.Theirs, "egress_body_too_large"},
+		{"a body beyond the bound", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 64<<10)) }, 200, fault.Theirs, "egress_body_too_large"},
 		{"a compressed bomb is not unpacked", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(bomb.Bytes())
@@ -131,7 +131,7 @@ func TestMisbehavingPartners(t *testing.T) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")
 			_ = conn.Close()
-		}, 0, fault.Theirs, "egress_reset"},
+		}, 200, fault.Theirs, "egress_reset"},
 		{"a reset before the answer", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, _ := http.NewResponseController(w).Hijack()
 			_ = conn.Close()

@@ -30,7 +30,9 @@ type Block struct {
 
 // Reasons are the marks of blocks that are not run: what they need that the
 // local stack is not, or that they do not end or take long.
-func Reasons() []string { return []string{"aws-only", "needs-docker", "long", "example"} }
+func Reasons() []string {
+	return []string{"aws-only", "needs-aws-cli", "needs-docker", "long", "example"}
+}
 
 // Runs reports whether the block is to be run.
 func (b Block) Runs() bool { return b.Info == "sh" }

@@ -67,7 +67,7 @@ func TestNoBlockIsHidden(t *testing.T) {
 	}{
 		{info: "sh", text: "make run\n", runs: true},
 		{info: "sh long", text: "make run\n", excluded: "long"},
-		{info: "sh later", text: "make run\n", excluded: "later", refuse: `is left out because of "later": the reasons are aws-only, needs-docker, long, example`},
+		{info: "sh later", text: "make run\n", excluded: "later", refuse: `is left out because of "later": the reasons are aws-only, needs-aws-cli, needs-docker, long, example`},
 		{info: "bash", text: "make run\n", refuse: "is marked bash: what a reader types is marked sh"},
 		{info: "console", text: "$ make run\n", refuse: "is marked console: what a reader types is marked sh"},
 		{info: "text", text: "ready\n  $ bin/dakghar dev\n", refuse: `has the command "$ bin/dakghar dev" and is not marked sh`},

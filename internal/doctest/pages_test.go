@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"dakghar/internal/doctest"
 )
 
@@ -24,6 +26,8 @@ type page struct {
 	files map[string]string
 	// providers, if set, stands in for the providers' own APIs.
 	providers http.Handler
+	// slow marks a page that mostly waits: it begins at once.
+	slow bool
 	// example marks a page whose blocks are about a program that is not there.
 	example bool
 }
@@ -40,7 +44,7 @@ func pages(t *testing.T) []page {
 		"docs/operate/backfill.md": {
 			files: map[string]string{"key.txt": "rk_test_made_up_for_the_backfill_page"}, providers: listedEvents(), arrange: endpointsOnly,
 		},
-		"docs/operate/pause.md":         {arrange: eventsWait},
+		"docs/operate/pause.md":         {arrange: eventsWait, slow: true},
 		"docs/operate/rotate-secret.md": {files: map[string]string{"new.txt": "whsec_second_secret_of_the_demo_page"}},
 		"docs/operate/secret-leaked.md": {files: map[string]string{"fresh.txt": "whsec_second_secret_of_the_demo_page"}},
 	}
@@ -70,8 +74,8 @@ func found(t *testing.T, pattern string) []string {
 	return files
 }
 
-// atOnce is how many pages are tried at once: some of them wait for half a minute.
-const atOnce = 4
+// atOnce is how many pages are tried at once, besides slow ones.
+const atOnce = 3
 
 // TestPages types what the pages tell a reader to type, each page on a local
 // stack of its own, and compares what is shown. `go test ./internal/doctest -run
@@ -93,18 +97,54 @@ func TestPages(t *testing.T) {
 	slots := make(chan struct{}, atOnce)
 	for _, y := range tries {
 		t.Run(y.name(), func(t *testing.T) {
-			// More at once than tests run at once: most of the time is waiting.
+			// Beside the tests that run: a page waits for workers most of its time.
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				slots <- struct{}{}
+				if !y.slow {
+					slots <- struct{}{}
+					defer func() { <-slots }()
+				}
 				y.run(ctx, filepath.Join(dir, y.name()), b)
-				<-slots
 			}()
 			t.Parallel()
 			<-done
 			y.report(t)
 		})
+	}
+}
+
+// A page of which nothing is tried is refused, and so is a block that bash does
+// not understand although nobody runs it.
+func TestAPageIsNotHidden(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		example bool
+		text    string
+		want    []string
+	}{
+		{"one block runs", false, "```sh\ntrue\n```\n```sh long\ntrue\n```\n", nil},
+		{"no block runs", false, "```sh long\ntrue\n```\n", []string{"p.md: no block of this page can be run on the local stack"}},
+		{"no block at all", false, "words\n", []string{"p.md: no block of this page can be run on the local stack"}},
+		{"a page of examples", true, "```sh example\ntrue\n```\n", nil},
+		{"a command is hidden", true, "```text\nmake run\n```\n", []string{`p.md:1: the block has the command "make run" and is not marked sh`}},
+	}
+	for _, tt := range tests {
+		blocks, err := doctest.Parse(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := &try{page: page{path: "p.md", example: tt.example}, blocks: blocks}
+		y.judge(t.Context())
+		if diff := cmp.Diff(tt.want, y.problems); diff != "" {
+			t.Errorf("%s: problems (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	y := &try{page: page{path: "p.md", example: true}, blocks: []doctest.Block{{Line: 3, Info: "sh long", Text: "for f in a; do\n"}}}
+	y.judge(t.Context())
+	if len(y.problems) != 1 || !strings.HasPrefix(y.problems[0], "p.md:3: bash does not understand the block") {
+		t.Errorf("half a loop: problems %q", y.problems)
 	}
 }
 

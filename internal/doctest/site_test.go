@@ -196,12 +196,13 @@ func (s *site) types(ctx context.Context, lines ...string) error {
 	return nil
 }
 
-// everyState is an arrangement: events of each state, and a paused endpoint.
+// everyState is an arrangement: events of each state, and a paused endpoint. Its
+// endpoints:
 //
 //	demo     Stripe, its events: one applied, four failed with partner_503, one held
 //	shop     Razorpay: one applied, and one held that repeats its id with another body
 //	objects  numbered objects: obj_gap has 1 and 2 applied, 5 and 6 parked
-//	quiet    Stripe, paused, two events wait
+//	quiet    Stripe, paused, two events wait.
 func everyState(ctx context.Context, s *site) error {
 	err := s.types(ctx, endpoints, `
 		bin/dakghar endpoint pause quiet --local

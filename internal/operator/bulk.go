@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dakghar/internal/delivery"
 	"dakghar/internal/webhook"
 )
 
@@ -44,6 +45,8 @@ type Plan struct {
 	// Refused counts those that would not be changed, by the code of the refusal.
 	Refused map[string]int
 	Sample  []webhook.Inbox
+	// Deliveries are the sample of a job that is done to deliveries.
+	Deliveries []delivery.Delivery
 	// Units are the write units of the deeds and their records; what a worker then
 	// writes comes on top.
 	Units int

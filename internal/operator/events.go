@@ -128,6 +128,8 @@ func subjectOf(text string) string {
 		return text
 	case strings.HasPrefix(text, "in_"):
 		return "event " + text
+	case strings.HasPrefix(text, "dl_"):
+		return "delivery " + text
 	case strings.HasPrefix(text, jobPrefix):
 		return "job " + text
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"dakghar/internal/delivery"
 	"dakghar/internal/webhook"
 )
 
@@ -184,6 +185,9 @@ func (r *runner) all(ctx context.Context) error {
 
 // mayGoOn refuses to bring events near of an endpoint that was paused again.
 func (r *runner) mayGoOn(ctx context.Context) error {
+	if r.job.Act == actSubscriptionResume {
+		return r.mayBringNear(ctx)
+	}
 	if r.job.Act != actResume {
 		return nil
 	}
@@ -205,11 +209,17 @@ func (r *runner) stop(ctx context.Context, cause error) error {
 		run("to leave it at that:", "job", "cancel", r.job.ID),
 	}
 	if ctx.Err() != nil {
-		return refuse("interrupted", fmt.Sprintf("interrupted after %d of %d events; none is half done", r.job.Handled(), r.job.Matched), again...)
+		return refuse("interrupted", fmt.Sprintf("interrupted after %s; none is half done", cameTo(r.job)), again...)
 	}
 	return &Refusal{
-		Code: "job_stopped", Problem: fmt.Sprintf("stopped after %d of %d events", r.job.Handled(), r.job.Matched), Err: cause, Next: again,
+		Code: "job_stopped", Problem: "stopped after " + cameTo(r.job), Err: cause, Next: again,
 	}
+}
+
+// cameTo says how far a job has come.
+func cameTo(j webhook.Job) string {
+	_, things := Things(j.Act)
+	return fmt.Sprintf("%d of %d %s", j.Handled(), j.Matched, things)
 }
 
 const codeJobTaken = "job_taken"
@@ -253,7 +263,7 @@ func (r *runner) taken(ctx context.Context) error {
 	r.job = now
 	problem := fmt.Sprintf("another command goes on with %s, so this one stops", now.ID)
 	if now.State == webhook.JobCancelled {
-		problem = fmt.Sprintf("%s was cancelled by %s after %d of %d events", now.ID, now.Who, now.Handled(), now.Matched)
+		problem = fmt.Sprintf("%s was cancelled by %s after %s", now.ID, now.Who, cameTo(now))
 	}
 	return refuse(codeJobTaken, problem, run("see where it stands:", "job", "show", now.ID))
 }
@@ -353,11 +363,7 @@ func (r *runner) event(ctx context.Context, c candidate) (string, error) {
 				return "", err
 			}
 		}
-		did := r.deed
-		if r.job.Act == actResume {
-			did = r.bringNear
-		}
-		err = did(ctx, c, try > 0)
+		err = r.deedOf()(ctx, c, try > 0)
 		if err == nil {
 			return "", nil
 		}
@@ -366,6 +372,19 @@ func (r *runner) event(ctx context.Context, c candidate) (string, error) {
 		}
 	}
 	return "", err
+}
+
+// deedOf returns what the job does to one of its subjects.
+func (r *runner) deedOf() func(ctx context.Context, c candidate, again bool) error {
+	switch {
+	case r.job.Act == actResume:
+		return r.bringNear
+	case r.job.Act == actSubscriptionResume:
+		return r.deliveryNear
+	case ofDeliveries(r.job.Act):
+		return r.deliveryDeed
+	}
+	return r.deed
 }
 
 // deed reads the event, then whether this job was here before, and then writes
@@ -393,10 +412,11 @@ func (r *runner) deed(ctx context.Context, c candidate, again bool) error {
 	return err
 }
 
-// candidate is an event whose turn comes.
+// candidate is an event, or a delivery, whose turn comes.
 type candidate struct {
-	row     webhook.Inbox
-	promise webhook.Outbox // of a resumed endpoint's event
+	row      webhook.Inbox
+	promise  webhook.Outbox // of a resumed endpoint's event
+	delivery delivery.Delivery
 	// cursor is where to go on once this event and all before it were handled.
 	cursor string
 }
@@ -411,8 +431,11 @@ type batch struct {
 
 // batches yields the events of a job from its cursor on.
 func (o *Operator) batches(ctx context.Context, j webhook.Job) iter.Seq2[batch, error] {
-	if j.Act == actResume {
+	switch {
+	case j.Act == actResume:
 		return o.waitingBatches(ctx, j.Filter, j.Cursor)
+	case ofDeliveries(j.Act):
+		return o.deliveryBatches(ctx, j.Filter, j.Cursor)
 	}
 	return o.listBatches(ctx, j.Filter, j.Cursor)
 }

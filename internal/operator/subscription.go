@@ -381,9 +381,11 @@ func (o *Operator) setState(
 		return SubscriptionChanged{}, err
 	}
 	var c SubscriptionChanged
+	written := false
 	c.Subscription, err = o.changeSubscription(ctx, id, act, func(s delivery.Subscription) (delivery.Subscription, bool, error) {
 		to, done, err := decide(s, act.At)
-		c.Existed = done && !s.StateAt.Equal(act.At) // else our own write, whose answer was lost
+		c.Existed = done && !written // else it is our own write, whose answer was lost
+		written = written || !done
 		return to, done, err
 	})
 	return c, err

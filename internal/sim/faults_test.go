@@ -147,7 +147,16 @@ func TestAnEventThatKillsItsWorkersEnds(t *testing.T) {
 		}
 		return standard(ctx, ev, r)
 	})})
-	send(w, stripe(w), "evt_1", "evt_2")
+	e := stripe(w)
+	send(w, e, "evt_1")
+	w.Settle()
+	// Those that are in one batch with it share its deaths; one that comes later
+	// does not wait for it.
+	send(w, e, "evt_2")
+	w.Settle()
+	if got := w.Row(inbox("evt_2")).Status; got != webhook.Processed {
+		t.Errorf("the neighbour is %s, want PROCESSED", got)
+	}
 	wantEnd(t, w, map[string]int{"FAILED": 1, "PROCESSED applied": 1})
 	row := w.Row(inbox("evt_1"))
 	if row.AttemptCount != 3 || row.LastError != "attempts_exhausted" || w.Processor.Switch.Deaths() != 3 {

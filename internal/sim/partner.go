@@ -51,7 +51,7 @@ type PartnerAnswer struct {
 	Status int // 204 when zero
 	Header http.Header
 	Body   []byte
-	Err    error // in place of an answer: the request arrived all the same
+	Err    error // after the status, or in place of one: the request arrived all the same
 	// Before runs when the request is sent, before it arrives; Lost keeps it from arriving.
 	Before func()
 	Lost   bool
@@ -91,7 +91,7 @@ func (p *Partner) Do(_ context.Context, r dispatcher.Request) (dispatcher.Respon
 	p.got = append(p.got, Arrival{r.URL, r.Header.Clone(), slices.Clone(r.Body), p.world.Now()})
 	p.mu.Unlock()
 	if answer.Err != nil {
-		return dispatcher.Response{}, answer.Err
+		return dispatcher.Response{Status: answer.Status}, answer.Err
 	}
 	if answer.Status == 0 {
 		answer.Status = http.StatusNoContent

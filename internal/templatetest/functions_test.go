@@ -31,7 +31,8 @@ var environment = map[string]map[string]string{
 	"DispatcherFunction": {
 		"OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "DELIVERY_TABLE": "DeliveryTable", "REGISTRY_TABLE": "RegistryTable",
 		"DELIVERY_QUEUE_URL": "DeliveryQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
-		"DELIVERY_ATTEMPT_SECONDS": "DeliveryAttemptSeconds", "DELIVERY_LEASE_SECONDS": "DeliveryLeaseSeconds",
+		"BODY_DAYS": "BodyDays", "DELIVERY_ATTEMPT_SECONDS": "DeliveryAttemptSeconds", "DELIVERY_LEASE_SECONDS": "DeliveryLeaseSeconds",
+		"SINK_QUEUE_ARNS": "SinkQueueArns", "SINK_BUS_ARNS": "SinkBusArns",
 	},
 	"ReconcilerFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "BUSINESS_TABLE": "BusinessTable",

@@ -15,6 +15,8 @@ const (
 	throughDynamo      = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"dynamodb.${AWS::Region}.${AWS::URLSuffix}"}}}`
 	secretsOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/endpoint/*"
 	signingOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/subscription/*"
+	sinkQueues         = `{"Fn::Split":[",",{"Ref":"SinkQueueArns"}]}`
+	sinkBuses          = `{"Fn::Split":[",",{"Ref":"SinkBusArns"}]}`
 	credentialsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/api/*"
 )
 
@@ -89,6 +91,11 @@ var permissions = map[string][]string{
 	},
 	"DispatcherRole": {
 		"dynamodb:DeleteItem on OutboxTable.Arn",
+		"dynamodb:PutItem on BodyTable.Arn",
+		"dynamodb:PutItem on OutboxTable.Arn",
+		"events:PutEvents on " + sinkBuses,
+		"sqs:SendMessage on " + sinkQueues,
+		"kms:GenerateDataKey on DataKey.Arn" + inContext,
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on DeliveryTable.Arn",
 		"dynamodb:GetItem on OutboxTable.Arn",

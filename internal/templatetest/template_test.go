@@ -212,6 +212,8 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"LeaseSeconds":                 "60",
 		"DeliveryAttemptSeconds":       "25",
 		"DeliveryLeaseSeconds":         "60",
+		"SinkQueueArns":                "",
+		"SinkBusArns":                  "",
 		"AlarmTopicArn":                "",
 		"AckMillisecondsMax":           400.0,
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	standard "dakghar/internal/business"
+	"dakghar/internal/delivery"
 	"dakghar/internal/operator"
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/all"
@@ -41,6 +42,13 @@ type World struct {
 	Promises map[webhook.OutboxID]webhook.Outbox
 	Bodies   map[webhook.BodyID][]byte
 	Items    map[webhook.Key]webhook.Item
+	// Subscriptions, Deliveries and Attempts are the outbound half; Woken is what the
+	// dispatcher was told, and OnWake, when set, is the dispatcher.
+	Subscriptions map[delivery.SubscriptionID]delivery.Subscription
+	Deliveries    map[delivery.ID]delivery.Delivery
+	Attempts      map[delivery.ID][]delivery.Attempt
+	Woken         []webhook.Wake
+	OnWake        func(webhook.Wake)
 	// Sequences are objects' sequences.
 	Sequences map[webhook.SequenceID]webhook.Sequence
 	// EventLetters and RelayLetters are the dead-letter queues.
@@ -48,7 +56,8 @@ type World struct {
 	// Fail, when set, may end a call before it does anything, by its name; Lose may
 	// take its answer away after it has done everything.
 	Fail, Lose func(call string) error
-	// Rival, when set, runs once before an endpoint is updated or a sequence is skipped.
+	// Rival, when set, runs once before an endpoint or a subscription is updated or a
+	// sequence is skipped.
 	Rival func(w *World)
 	// Answer, when set, answers in place of the front door.
 	Answer func(url string, header map[string]string, body []byte) (int, []byte, error)
@@ -56,6 +65,7 @@ type World struct {
 	Providers *provider.Registry
 	Router    *standard.Router
 	ids       int
+	drawn     byte
 	// current is the newest version by secret name.
 	current map[string]webhook.KeyVersion
 }
@@ -81,6 +91,11 @@ func New() *World {
 		Items:     map[webhook.Key]webhook.Item{},
 		Sequences: map[webhook.SequenceID]webhook.Sequence{},
 		current:   map[string]webhook.KeyVersion{},
+
+		Subscriptions: map[delivery.SubscriptionID]delivery.Subscription{},
+		Deliveries:    map[delivery.ID]delivery.Delivery{},
+		Attempts:      map[delivery.ID][]delivery.Attempt{},
+
 		Fail:      func(string) error { return nil },
 		Lose:      func(string) error { return nil },
 		Providers: providers,
@@ -92,6 +107,8 @@ func New() *World {
 func (w *World) Operator() *operator.Operator {
 	return &operator.Operator{
 		Registry: registry{w}, Jobs: jobs{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sequences: sequences{w}, Sender: door{w},
+		Deliveries: deliveries{w}, Keeper: bodies{w}, Wakes: wakes{w}, SubscriptionPrefix: "test/subscription/", Random: w.random,
+		OwnQueues:        []string{"https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries"},
 		EventDeadLetters: letters{w, &w.EventLetters}, RelayFailures: letters{w, &w.RelayLetters},
 		Providers: w.Providers, Router: w.Router, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },

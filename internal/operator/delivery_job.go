@@ -1,0 +1,189 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"dakghar/internal/delivery"
+	"dakghar/internal/webhook"
+)
+
+// PlanDeliveries counts what a job would do to deliveries. It writes nothing.
+func (o *Operator) PlanDeliveries(ctx context.Context, b Bulk) (Plan, error) {
+	deed, ok := deliveryDeedOf(b.Act)
+	help := append(strings.Fields(b.Act), "--help")
+	switch {
+	case !ok:
+		return Plan{}, misuse(fmt.Sprintf("nothing called %q is done to deliveries", b.Act))
+	case b.Why == "" && !b.PlanOnly:
+		return Plan{}, misuse("--reason is required for many deliveries at once: it is recorded with each", run("or only look what would be done:", append(strings.Fields(b.Act), "--all", "--plan")...))
+	case b.Rate < 1 || b.Rate > RateMax:
+		return Plan{}, misuse(fmt.Sprintf("--rate is 1 to %d deliveries a second", RateMax))
+	}
+	f := b.Filter
+	for _, s := range f.Statuses {
+		if status := delivery.Status(s); slices.Contains(delivery.Statuses(), status) && !slices.Contains(deed.from, status) {
+			return Plan{}, misuse(fmt.Sprintf("%s is for deliveries that are %s, not %s", b.Act, oneOf(deed.from), s), run("see what goes together:", help...))
+		}
+	}
+	if len(f.Statuses) == 0 {
+		f.Statuses = statusWords(deed.usual)
+	}
+	if f.Subscription == "" && deed.name == actDeliveryReplay && len(b.Filter.Statuses) == 0 {
+		f.Statuses = statusWords([]delivery.Status{delivery.Dead}) // those alone are listed over all subscriptions
+	}
+	f, err := o.settleDeliveries(ctx, f)
+	if err != nil {
+		return Plan{}, err
+	}
+	now := o.Now()
+	return o.countDeliveries(ctx, webhook.Job{
+		Act: b.Act, Filter: f, Why: b.Why, Rate: b.Rate, CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning,
+	}, deed.units)
+}
+
+// countDeliveries goes through all the deliveries of a job.
+func (o *Operator) countDeliveries(ctx context.Context, j webhook.Job, units int) (Plan, error) {
+	p := Plan{Job: j, ByStatus: map[webhook.Status]int{}, ByKind: map[string]int{}, Refused: map[string]int{}}
+	for d, err := range o.listDeliveries(ctx, j.Filter) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return p, err
+		}
+		p.Matched++
+		p.ByStatus[webhook.Status(d.Status)]++
+		p.ByKind[d.Effect.Type]++
+		if len(p.Deliveries) < SampleMax {
+			p.Deliveries = append(p.Deliveries, d)
+		}
+		if code := foreseenOfDelivery(j, d); code != "" {
+			p.Refused[code]++
+		}
+	}
+	p.finish(units)
+	return p, nil
+}
+
+// foreseenOfDelivery returns the code of the refusal that a delivery would meet,
+// as far as its row tells.
+func foreseenOfDelivery(j webhook.Job, d delivery.Delivery) string {
+	switch j.Act {
+	case actDeliveryReplay:
+		return codeOf(replayable(d, j.CreatedAt))
+	case actDeliveryResume, actSubscriptionResume:
+		if !j.CreatedAt.Before(d.Deadline) {
+			return "deadline_passed"
+		}
+	}
+	return ""
+}
+
+// deliveryBatches yields the deliveries of a job from its cursor on. The cursor is
+// the time of the last one: going on, those of the same time are met again.
+func (o *Operator) deliveryBatches(ctx context.Context, f webhook.Filter, cursor string) iter.Seq2[batch, error] {
+	return func(yield func(batch, error) bool) {
+		to, err := from(f.Until, cursor)
+		if err != nil {
+			yield(batch{}, err)
+			return
+		}
+		f.Until = to
+		var b batch
+		for d, err := range o.listDeliveries(ctx, f) {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(b, err)
+				return
+			}
+			if t := atOfDelivery(f, d); t.Before(to) {
+				to = t
+			}
+			b.cursor = to.UTC().Format(time.RFC3339Nano)
+			if b.events = append(b.events, candidate{delivery: d, cursor: b.cursor}); len(b.events) < jobBatch {
+				continue
+			}
+			if !yield(b, nil) {
+				return
+			}
+			b = batch{}
+		}
+		if len(b.events) > 0 {
+			yield(b, nil)
+		}
+	}
+}
+
+// deliveryDeed reads the delivery, then whether this job was here before, and then
+// writes under the fence that it read: whatever comes between, the deed is done once.
+func (r *runner) deliveryDeed(ctx context.Context, c candidate, again bool) error {
+	d, err := r.o.delivery(ctx, c.delivery.ID)
+	if err != nil {
+		return err
+	}
+	subject := subjectOfDelivery(d.ID)
+	was, err := r.o.Jobs.JobDid(ctx, r.job.ID, subject)
+	switch {
+	case err != nil:
+		return unreachable("the registry", err)
+	case was && again: // our own, whose answer was lost
+		return nil
+	case was:
+		return refuse("done_before", string(d.ID)+" was handled by this job before")
+	case !matchesDelivery(r.job.Filter, d):
+		return movedDelivery(d.ID)
+	}
+	_, err = r.o.performDelivery(ctx, d, webhook.Act{
+		ID: r.o.NewID(), At: r.o.Now(), Name: r.job.Act, Subject: subject, Who: r.job.Who, Why: r.job.Why, Job: r.job.ID,
+	})
+	return err
+}
+
+// deliveryNear has a waiting delivery attempted now.
+func (r *runner) deliveryNear(ctx context.Context, c candidate, _ bool) error {
+	d, err := r.o.delivery(ctx, c.delivery.ID)
+	now := r.o.Now()
+	switch {
+	case err != nil:
+		return err
+	case !matchesDelivery(r.job.Filter, d):
+		return movedDelivery(d.ID)
+	case !now.Before(d.Deadline):
+		return refuse("deadline_passed", "the deadline of "+string(d.ID)+" has passed: it ends EXPIRED when it is looked at")
+	}
+	change := d.Postpone(now)
+	written, err := r.o.Deliveries.ChangeDelivery(ctx, change)
+	switch {
+	case err != nil:
+		return unreachable("the deliveries", err)
+	case !written:
+		return movedDelivery(d.ID)
+	}
+	r.o.wake(ctx, change.Apply(d))
+	return nil
+}
+
+// mayBringNear refuses to bring deliveries near of a subscription that was paused
+// again.
+func (r *runner) mayBringNear(ctx context.Context) error {
+	s, err := r.o.subscription(ctx, delivery.SubscriptionID(r.job.Filter.Subscription))
+	if err == nil && s.State != delivery.Active {
+		err = refuse("paused", fmt.Sprintf("subscription %s is %s again", s.ID, s.State))
+	}
+	return err
+}
+
+// Things names what a job goes through, one or many of them.
+func Things(act string) (one, many string) {
+	if ofDeliveries(act) {
+		return "delivery", "deliveries"
+	}
+	return "event", "events"
+}
