@@ -191,6 +191,53 @@ func TestAMissingObjectIsBelievedGoneInTheEnd(t *testing.T) {
 	}
 }
 
+// A read that shows an older state than the one that is stored came from a replica
+// that lags: it is made again, and never written. Proves O3, O1.
+func TestAnOlderReadIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	w := sim.New(t, sim.Options{AttemptsMax: 8})
+	e := w.AddEndpoint("shopify", "shop", "a secret of the shop that only this test knows")
+	w.Configure(e, func(e webhook.Endpoint) webhook.Endpoint {
+		e.Policies = map[webhook.Kind]webhook.Policy{"order.updated": webhook.ByFetch}
+		return e
+	})
+	const order = "820982911946154508"
+	shown := func(status, updated string) []byte {
+		return fmt.Appendf(nil, `{"order":{"id":%s,"order_number":1,"line_items":[],"total_price":"5.00","currency":"EUR","financial_status":%q,"updated_at":%q}}`, order, status, updated)
+	}
+	of := func(event string) *sim.Delivery {
+		return w.Event(e, provider.SampleOptions{Type: "orders/updated", EventID: event, ObjectID: order, Amount: 500, Currency: "EUR"})
+	}
+	w.Objects.Set(order, shown("paid", "2026-03-01T12:00:05Z"))
+	send(t, w, of("evt_1"))
+	w.Settle()
+	w.Objects.Script(order, sim.Read{Doc: shown("pending", "2026-03-01T12:00:04Z")})
+	send(t, w, of("evt_2"))
+	w.Settle()
+	retried := 0
+	for _, r := range w.Inbox() {
+		if r.Status == webhook.Retry && r.LastError == "fetched_older" && r.AttemptCount == 1 {
+			retried++
+		}
+	}
+	if retried != 1 || w.Projected(order, business.AttrState) != "paid" {
+		t.Errorf("%d events are retried, the order is %v", retried, w.Projected(order, business.AttrState))
+	}
+	w.Rest()
+	check(t, w)
+	if got := outcomesOf(w); got["PROCESSED applied"] != 2 {
+		t.Errorf("ended as %v", got)
+	}
+}
+
+func outcomesOf(w *sim.World) map[string]int {
+	counts := map[string]int{}
+	for _, r := range w.Inbox() {
+		counts[string(r.Status)+" "+string(r.Outcome)]++
+	}
+	return counts
+}
+
 // Where the provider's objects do not go, one that is never found is a failure
 // that somebody sees: a credential of another mode, for one. Proves O3, W4.
 func TestAMissingObjectThatCannotBeGoneFails(t *testing.T) {

@@ -15,8 +15,8 @@ const (
 	throughDynamo      = ` if {"StringEquals":{"kms:ViaService":{"Fn::Sub":"dynamodb.${AWS::Region}.${AWS::URLSuffix}"}}}`
 	secretsOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/endpoint/*"
 	signingOfStack     = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/subscription/*"
-	sinkQueues         = `{"Fn::Split":[",",{"Ref":"SinkQueueArns"}]}`
-	sinkBuses          = `{"Fn::Split":[",",{"Ref":"SinkBusArns"}]}`
+	sinkQueues         = `{"Fn::If":["HasSinkQueues",{"Fn::Split":[",",{"Ref":"SinkQueueArns"}]},{"Fn::GetAtt":"DeliveryQueue.Arn"}]}`
+	sinkBuses          = `{"Fn::If":["HasSinkBuses",{"Fn::Split":[",",{"Ref":"SinkBusArns"}]},{"Fn::Sub":"arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/none-of-${AWS::StackName}"}]}`
 	credentialsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/api/*"
 )
 
