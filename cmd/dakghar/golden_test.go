@@ -294,7 +294,9 @@ func TestSequenceCommands(t *testing.T) {
 	s.world.Rows["in_5"] = webhook.Inbox{
 		ID: "in_5", Endpoint: "demo", Status: webhook.Parked, Slot: webhook.Slot{Sequence: id, Number: 5}, BodyExpiresAt: s.world.Clock.Add(29 * 24 * time.Hour),
 	}
-	on := func(words ...string) []string { return append(words, "--local", "--endpoint", "demo", "--object", "obj_1") }
+	on := func(words ...string) []string {
+		return append(words, "--local", "--endpoint", "demo", "--object", "obj_1")
+	}
 	skip := func(to string) []string {
 		return append(on("sequence", "skip"), "--reason", "3 and 4 were tests", "--to", to)
 	}

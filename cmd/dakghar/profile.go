@@ -15,8 +15,8 @@ import (
 
 func (a *app) profileCommand() *cobra.Command {
 	return a.group(&cobra.Command{
-		Use:     "profile",
-		Short:   "See the retry schedules in wall time",
+		Use:   "profile",
+		Short: "See the retry schedules in wall time",
 		Long: `A retry profile says how often, and after how long, an event is tried again while its
 provider or its handler fails. A stack has one (the template's RetryProfile). What is our
 own fault is tried without a bound, and spends no attempt.`,

@@ -175,7 +175,7 @@ func settings(outputs map[string]string) map[string]string {
 		"BODY_BUCKET": "BodyBucketName", "DATA_KEY_ID": "DataKeyArn", "SECRET_PREFIX": "SecretPrefix", "SUBSCRIPTION_SECRET_PREFIX": "SubscriptionSecretPrefix", "INBOX_DAYS": "InboxDays",
 		"BODY_DAYS": "BodyDays", "BODY_INLINE_BYTES": "BodyInlineBytes",
 		"EVENT_DEAD_LETTERS_URL": "EventDeadLettersUrl", "RELAY_FAILURES_URL": "RelayFailuresUrl",
-		"DELIVERY_QUEUE_URL": "DeliveryQueueUrl", "DELIVERY_DEAD_LETTERS_URL": "DeliveryDeadLettersUrl",
+		"EVENT_QUEUE_URL": "EventQueueUrl", "DELIVERY_QUEUE_URL": "DeliveryQueueUrl", "DELIVERY_DEAD_LETTERS_URL": "DeliveryDeadLettersUrl",
 	} {
 		env[name] = outputs[output]
 	}

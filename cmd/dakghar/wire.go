@@ -58,7 +58,9 @@ func wire(s stack) (*operator.Operator, error) {
 	letters := sqs.NewFromConfig(s.aws)
 	events := queue.DeadLetters{Client: letters, URL: env.Text("EVENT_DEAD_LETTERS_URL")}
 	relay := queue.DeadLetters{Client: letters, URL: env.Text("RELAY_FAILURES_URL")}
-	prefix := env.Text("SECRET_PREFIX")
+	wakes := queue.Queue{Client: letters, URL: env.Text("DELIVERY_QUEUE_URL")}
+	prefix, subscriptions := env.Text("SECRET_PREFIX"), env.Text("SUBSCRIPTION_SECRET_PREFIX")
+	own := []string{env.Text("EVENT_QUEUE_URL"), events.URL, wakes.URL, env.Text("DELIVERY_DEAD_LETTERS_URL"), relay.URL}
 	life := config.ReadLife(env)
 	if err := env.Err(); err != nil {
 		return nil, fmt.Errorf("the stack does not name all its parts: %w", err)
@@ -67,27 +69,34 @@ func wire(s stack) (*operator.Operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := body.New(bodies)
 	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
 	return &operator.Operator{
 		Registry:         store,
 		Jobs:             store,
 		Secrets:          secrets{secret.NewStore(keys, ""), keys},
 		Inbox:            store,
-		Bodies:           opener{body.New(bodies)},
+		Bodies:           opener{kept},
 		Business:         store,
 		Sequences:        store,
 		Sender:           newSender(),
+		Deliveries:       store,
+		Keeper:           kept,
+		Wakes:            &wakes,
 		EventDeadLetters: &events, RelayFailures: &relay,
 		Providers:    providers,
 		Router:       business.Standard(), // the processor's
-		SecretPrefix: prefix,
-		FrontDoor:    s.frontDoor,
-		Who:          caller(s),
-		Now:          time.Now,
-		Workers:      jobWorkers,
-		KeepInbox:    life.Inbox,
-		NewID:        rand.Text,
-		Wait:         dynamo.Sleep,
+		SecretPrefix: prefix, SubscriptionPrefix: subscriptions,
+		OwnQueues: own,
+		Loopback:  s.local,
+		Random:    func(b []byte) { _, _ = rand.Read(b) }, // it never fails
+		FrontDoor: s.frontDoor,
+		Who:       caller(s),
+		Now:       time.Now,
+		Workers:   jobWorkers,
+		KeepInbox: life.Inbox,
+		NewID:     rand.Text,
+		Wait:      dynamo.Sleep,
 		Mixed: func(seed uint64, n int) []int {
 			return mathrand.New(mathrand.NewPCG(seed, 0)).Perm(n) //nolint:gosec // an order to be repeated, not a secret
 		},

@@ -139,6 +139,7 @@ func TestFigures(t *testing.T) {
 		{"reconcile", measureReconcile},
 		{"dispatch", measureDispatch},
 		{"dispatch cpu", measureDispatchCPU},
+		{"slow partner", measureSlowPartner},
 		{"soak", measureSoak},
 	} {
 		t.Run(group.name, func(t *testing.T) {

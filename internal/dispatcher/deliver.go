@@ -127,7 +127,7 @@ func (d *Dispatcher) attempt(ctx context.Context, j *job, result Result) Result 
 	a.Result, a.Status, a.Code, a.Redirects = verdict.result, answer.Status, verdict.code, answer.Redirects
 	a.Answer = delivery.Printable(answer.Body)
 	result.Status, result.Code = answer.Status, verdict.code
-	d.Partners.Note(j.subscription, verdict.troubled(), end, d.Chance())
+	d.Partners.Note(j.subscription, verdict.troubled(), a.Took, end, d.Chance())
 	result.AutoPaused = d.remember(ctx, j.subscription, verdict, end)
 	return d.record(ctx, j, a, verdict, answer, end, result)
 }

@@ -35,6 +35,8 @@ const (
 	partnersMax = 10_000
 	// crowdedWait is how long a delivery stays away that found all places taken.
 	crowdedWait = 2 * time.Second
+	// heldWorth is how long a failed attempt holds a worker for another failure's worth.
+	heldWorth = 5 * time.Second
 )
 
 // Enter lets one attempt go to a partner. leave is nil where it may not go before
@@ -60,9 +62,16 @@ func (p *Partners) Enter(ctx context.Context, s delivery.Subscription, now time.
 	return leave, time.Time{}
 }
 
-// Note takes in how an attempt ended.
-func (p *Partners) Note(s delivery.Subscription, troubled bool, now time.Time, chance float64) {
-	p.partner(s.ID).breaker.Note(troubled, now, chance)
+// Note takes in how an attempt ended, and how long it held its worker. One that
+// failed counts once more for each [heldWorth]: on Lambda a worker that waits for
+// a silent partner does nothing else, and a few of them must not be all of them.
+func (p *Partners) Note(s delivery.Subscription, troubled bool, took time.Duration, now time.Time, chance float64) {
+	breaker := &p.partner(s.ID).breaker
+	if !troubled {
+		breaker.Note(false, now, chance)
+		return
+	}
+	breaker.NoteFailure(1+int(took/heldWorth), now, chance)
 }
 
 // spread lengthens a wait by up to half, so that those who wait do not all come at once.

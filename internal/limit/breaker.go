@@ -42,13 +42,21 @@ func (b *Breaker) Allow(now time.Time) (bool, time.Time) {
 
 // Note takes in how one ended. Chance spreads the probes of many processes.
 func (b *Breaker) Note(failed bool, now time.Time, chance float64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !failed {
-		b.failures, b.probes, b.until = 0, 0, time.Time{}
+	if failed {
+		b.NoteFailure(1, now, chance)
 		return
 	}
-	b.failures++
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures, b.probes, b.until = 0, 0, time.Time{}
+}
+
+// NoteFailure takes in one failure that is worth as many as weight, at least 1:
+// one that held its caller for long.
+func (b *Breaker) NoteFailure(weight int, now time.Time, chance float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures += max(weight, 1)
 	if b.Trip > 0 && b.failures >= b.Trip {
 		b.probes++
 		b.until = now.Add(b.Open.Delay(b.probes, chance))

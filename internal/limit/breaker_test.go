@@ -51,3 +51,20 @@ func TestALostProbeIsFollowedByAnother(t *testing.T) {
 		t.Error("the second probe is not let through")
 	}
 }
+
+// One failure that is worth as many as the breaker bears opens it, and for no
+// longer than a first one.
+func TestAHeavyFailureOpensTheBreakerAtOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	b := &limit.Breaker{Trip: 5, Open: backoff.Schedule{First: 10 * time.Second, Max: 5 * time.Minute}}
+	b.NoteFailure(4, now, 1)
+	if ok, _ := b.Allow(now); !ok {
+		t.Error("four failures' worth opened it")
+	}
+	b.NoteFailure(6, now, 1)
+	ok, until := b.Allow(now)
+	if wait := until.Sub(now); ok || wait <= 0 || wait > 10*time.Second {
+		t.Errorf("allowed %v, the next probe after %s", ok, wait)
+	}
+}

@@ -155,15 +155,19 @@ func TestACreateThatDiedIsFinishedByRunningItAgain(t *testing.T) {
 func TestASubscriptionThatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*operator.NewSubscription){
-		"--id is 1 to":               func(n *operator.NewSubscription) { n.ID = "Partner" },
-		"--tenant is 1 to":           func(n *operator.NewSubscription) { n.Tenant = "a b" },
-		"say where it goes":          func(n *operator.NewSubscription) { n.Set.Target = nil },
-		"--url: want https":          func(n *operator.NewSubscription) { n.Set.Target.URL = "http://hooks.partner.com/" },
-		"--url: the parameter":       func(n *operator.NewSubscription) { n.Set.Target.URL += "?token=x" },
-		"public internet":            func(n *operator.NewSubscription) { n.Set.Target.URL = "https://localhost/" },
-		"would come back":            func(n *operator.NewSubscription) { n.Set.Target.URL = "https://DOOR.test.com:8443/in/stripe/demo" },
-		"a queue of the stack's own": func(n *operator.NewSubscription) { n.Set.Target = queueAt("https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries") },
-		"own, and what is delivered": func(n *operator.NewSubscription) { n.Set.Target.URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries" },
+		"--id is 1 to":         func(n *operator.NewSubscription) { n.ID = "Partner" },
+		"--tenant is 1 to":     func(n *operator.NewSubscription) { n.Tenant = "a b" },
+		"say where it goes":    func(n *operator.NewSubscription) { n.Set.Target = nil },
+		"--url: want https":    func(n *operator.NewSubscription) { n.Set.Target.URL = "http://hooks.partner.com/" },
+		"--url: the parameter": func(n *operator.NewSubscription) { n.Set.Target.URL += "?token=x" },
+		"public internet":      func(n *operator.NewSubscription) { n.Set.Target.URL = "https://localhost/" },
+		"would come back":      func(n *operator.NewSubscription) { n.Set.Target.URL = "https://DOOR.test.com:8443/in/stripe/demo" },
+		"a queue of the stack's own": func(n *operator.NewSubscription) {
+			n.Set.Target = queueAt("https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries")
+		},
+		"own, and what is delivered": func(n *operator.NewSubscription) {
+			n.Set.Target.URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries"
+		},
 		"is the URL of an SQS queue": func(n *operator.NewSubscription) { n.Set.Target = queueAt("https://evil.com/123456789012/q") },
 		"is the ARN of an Event":     func(n *operator.NewSubscription) { n.Set.Target = &delivery.Target{Kind: delivery.Bus, Bus: "partner"} },
 		"--redirect-host":            func(n *operator.NewSubscription) { n.Set.RedirectHosts = []string{"127.0.0.1"} },

@@ -99,7 +99,7 @@ type Result struct {
 	Kind     webhook.Kind
 	Attempt  int
 	// Decision is one of: applied, stale, ignored, already_applied, parked, retry,
-	// failed, claim_lost, not_due, waiting, terminal, held, paused, postponed,
+	// lease_freed, failed, claim_lost, not_due, waiting, terminal, held, paused, postponed,
 	// missing, unavailable.
 	Decision string
 	Code     string // of the fault, empty without one
@@ -175,6 +175,8 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 			c = row.FailLease(now, p.Policy.KeepInbox)
 		}
 		return p.fail(ctx, wake, c, result, "attempts_exhausted")
+	case row.LeaseOver(now):
+		return p.free(ctx, row, now, result)
 	case row.GapOver(now):
 		return p.fail(ctx, wake, row.Fail(now, GapExpired, p.Policy.KeepInbox), result, GapExpired)
 	case row.Status == webhook.Parked:
@@ -185,6 +187,22 @@ func (p *Processor) unclaimed(ctx context.Context, wake webhook.Wake, row webhoo
 		return result.end("claim_lost", nil)
 	}
 	return result.end("not_due", nil)
+}
+
+// free puts a row back whose worker has died, to come back by itself and not in
+// one batch with the events that died with it.
+func (p *Processor) free(ctx context.Context, row webhook.Inbox, now time.Time, result Result) Result {
+	next := now.Add(p.Policy.Theirs.Delay(max(row.AttemptCount, 1), p.Chance()))
+	change := row.FreeLease(now, next)
+	written, err := p.Store.Retry(ctx, change, webhook.NewOutbox(change.Apply(row), next, now))
+	switch {
+	case err != nil:
+		return result.end("unavailable", err)
+	case !written:
+		return result.end("claim_lost", nil)
+	}
+	result.Code = "lease_expired"
+	return result.end("lease_freed", nil)
 }
 
 // work applies a claimed row and settles what is left of it.

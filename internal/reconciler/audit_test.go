@@ -288,8 +288,9 @@ func TestTheComparisonGoesOnWhereItStopped(t *testing.T) {
 	w.Advance(25 * time.Hour)
 	compared, found, runs := 0, 0, 0
 	for ; runs < 20; runs++ {
-		// The due index takes 16 queries, the endpoints one, and each window 16 or more.
-		stop.seen, stop.calls = 0, 16+1+9
+		// The due index takes 16 queries, the deliveries as many, the endpoints one,
+		// and each window 16 or more.
+		stop.seen, stop.calls = 0, 16+16+1+9
 		w.Reconcile()
 		got := audited(t, &log)
 		compared, found = compared+got["compared"], found+got["open_without_promise"]

@@ -86,6 +86,9 @@ func TestWhoComesForWhat(t *testing.T) {
 			for i := range 5 {
 				row = change(t, w, webhook.Claim(row.ID, webhook.ClaimID(fmt.Sprint("dead", i)), w.Now(), time.Minute, 5))
 				w.Advance(time.Minute + time.Millisecond)
+				if i < 4 {
+					row = change(t, w, row.FreeLease(w.Now(), w.Now()))
+				}
 			}
 		}, map[string]int{"exhausted": 1}, webhook.Failed},
 		{"a lease that runs", func(t *testing.T, w *sim.World, row webhook.Inbox) {

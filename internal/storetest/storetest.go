@@ -352,7 +352,7 @@ func (s suite) verdicts(t *testing.T) {
 		{"newer before domain", nil, []webhook.Action{domain, newer}, webhook.NotNewer},
 		{"unchanged before domain", nil, []webhook.Action{domain, unchanged}, webhook.RivalWrote},
 		{"domain on a row that is there", nil, []webhook.Action{domainTaken}, webhook.RuleRefused},
-		{"the claim before everything", func(t *testing.T, row webhook.Inbox) { s.claim(t, row.ID, "thief", now.Add(time.Hour)) }, []webhook.Action{newer}, webhook.ClaimLost},
+		{"the claim before everything", s.loseClaim, []webhook.Action{newer}, webhook.ClaimLost},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -362,6 +362,19 @@ func (s suite) verdicts(t *testing.T) {
 		})
 	}
 	s.wantItem(t, key("taken"), webhook.Item{"v": int64(1)})
+}
+
+// loseClaim has a row's lease end and the row put back, as the reconciler does.
+func (s suite) loseClaim(t *testing.T, row webhook.Inbox) {
+	t.Helper()
+	claimed, _, err := s.Inbox(t.Context(), row.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := now.Add(time.Hour)
+	if _, ok, err := s.Change(t.Context(), claimed.FreeLease(later, later)); err != nil || !ok {
+		t.Fatalf("free: %v, %v", ok, err)
+	}
 }
 
 // try completes a fresh row with actions, after something happened to its claim.

@@ -104,9 +104,11 @@ func (c Change) Apply(row Inbox) Inbox {
 // delay is not exact, and a wake that comes a moment early would be lost.
 const claimEarly = 5 * time.Second
 
-// Claim takes a waiting, due row, or one whose worker's lease is over, for one
-// attempt. It counts the attempt before the work, so a worker that dies again
-// and again still spends the budget.
+// Claim takes a waiting, due row for one attempt. It counts the attempt before
+// the work, so a worker that dies again and again still spends the budget. A row
+// whose worker has died is put back first, see [Inbox.FreeLease], and waits: the
+// events that died with it in one batch would otherwise all come back together,
+// and die together again.
 func Claim(id InboxID, claim ClaimID, now time.Time, lease time.Duration, attemptsMax int) Change {
 	assert(claim != "", "claim of %s without a claim id", id)
 	assert(lease > 0 && attemptsMax > 0, "claim of %s with lease %s and %d attempts", id, lease, attemptsMax)
@@ -114,8 +116,8 @@ func Claim(id InboxID, claim ClaimID, now time.Time, lease time.Duration, attemp
 		Transition: "claim",
 		ID:         id,
 		Guard: Guard{
-			From: []Status{Received, Retry, Processing}, AnyFence: true,
-			DueBy: now.Add(claimEarly), LeaseOverAt: now, AttemptsBelow: attemptsMax,
+			From: []Status{Received, Retry}, AnyFence: true,
+			DueBy: now.Add(claimEarly), AttemptsBelow: attemptsMax,
 		},
 		To: Processing, LeaseUntil: now.Add(lease), ClaimID: claim, Attempts: 1,
 	}
