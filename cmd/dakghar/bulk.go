@@ -70,7 +70,7 @@ func (a *app) confirmedPlan(p operator.Plan, b bulkFlags) (bool, error) {
 		return false, nil
 	case b.sure:
 		return true, nil
-	case a.confirmed(fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, "event"))):
+	case a.confirmed(fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, thing(p)))):
 		return true, nil
 	}
 	return false, &operator.Refusal{
@@ -83,14 +83,14 @@ func (a *app) showPlan(p operator.Plan) error {
 	if a.json {
 		return a.printJSON(bulkPlanJSON(p))
 	}
-	a.printf("%s: %s.\n", p.Job.Act, matching(p.Matched))
+	a.printf("%s: %s.\n", p.Job.Act, matching(p))
 	if p.Matched == 0 {
 		return nil
 	}
 	rows := [][]string{
 		{"  by status", counts(p.ByStatus)}, {"  by kind", counts(p.ByKind)}, {"  left alone", counts(p.Refused)},
 		{"  cost", fmt.Sprintf("%s, and what the work itself then writes", count(p.Units, "write unit"))},
-		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, "event"))},
+		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, thing(p)))},
 	}
 	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if err := a.table("", rows); err != nil {
@@ -101,17 +101,27 @@ func (a *app) showPlan(p operator.Plan) error {
 	for _, row := range p.Sample {
 		sample = append(sample, append([]string{"  " + when(row.ReceivedAt)}, eventColumns(row)...))
 	}
+	for _, d := range p.Deliveries {
+		sample = append(sample, append([]string{"  " + when(d.CreatedAt)}, deliveryColumns(d)...))
+	}
 	return a.table("", sample)
 }
 
-func matching(n int) string {
-	switch n {
+// thing names one of what a plan goes through.
+func thing(p operator.Plan) string {
+	one, _ := operator.Things(p.Job.Act)
+	return one
+}
+
+func matching(p operator.Plan) string {
+	one, many := operator.Things(p.Job.Act)
+	switch p.Matched {
 	case 0:
-		return "no event matches"
+		return "no " + one + " matches"
 	case 1:
-		return "1 event matches"
+		return "1 " + one + " matches"
 	}
-	return strconv.Itoa(n) + " events match"
+	return strconv.Itoa(p.Matched) + " " + many + " match"
 }
 
 // counts writes numbers by name, the greatest first.
@@ -136,7 +146,8 @@ func (a *app) runs(ctx context.Context, start func(context.Context, func(webhook
 	j, err := start(ctx, func(j webhook.Job) {
 		if now := a.now(); now.Sub(told) >= progressEvery {
 			told = now
-			a.notef("%d of %d events after %s\n", j.Handled(), j.Matched, now.Sub(began).Round(time.Second))
+			_, many := operator.Things(j.Act)
+			a.notef("%d of %d %s after %s\n", j.Handled(), j.Matched, many, now.Sub(began).Round(time.Second))
 		}
 	})
 	if err != nil {
@@ -169,12 +180,16 @@ func bulkPlanJSON(p operator.Plan) bulkPlanView {
 	for _, row := range p.Sample {
 		v.Sample = append(v.Sample, string(row.ID))
 	}
+	for _, d := range p.Deliveries {
+		v.Sample = append(v.Sample, string(d.ID))
+	}
 	return v
 }
 
 // filterView is a filter in JSON.
 type filterView struct {
 	Endpoint       word             `json:"endpoint_id"`
+	Subscription   word             `json:"subscription_id"`
 	Statuses       []webhook.Status `json:"statuses"`
 	Kind           word             `json:"kind"`
 	Cause          word             `json:"cause"`
@@ -185,6 +200,6 @@ type filterView struct {
 
 func filterJSON(f webhook.Filter) filterView {
 	return filterView{
-		word(f.Endpoint), append([]webhook.Status{}, f.Statuses...), word(f.Kind), word(f.Cause), word(f.MatchedVersion), stamp(f.Since), stamp(f.Until),
+		word(f.Endpoint), word(f.Subscription), append([]webhook.Status{}, f.Statuses...), word(f.Kind), word(f.Cause), word(f.MatchedVersion), stamp(f.Since), stamp(f.Until),
 	}
 }

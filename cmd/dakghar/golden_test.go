@@ -11,6 +11,7 @@ import (
 
 	"dakghar/internal/backoff"
 	"dakghar/internal/business"
+	"dakghar/internal/delivery"
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
 )
@@ -313,7 +314,7 @@ func TestSequenceCommands(t *testing.T) {
 	s.wantGolden("sequence")
 }
 
-// Proves X5's words for the inbound side: a schedule is shown in wall time.
+// Proves X5: a schedule is shown in wall time, of either side.
 func TestProfileCommands(t *testing.T) {
 	s := newShell(t)
 	s.run("", "profile", "list")
@@ -323,6 +324,11 @@ func TestProfileCommands(t *testing.T) {
 	}
 	s.run("", "profile", "show", "standard", "--json")
 	s.run("", "profile", "show", "hasty", "--json")
+	s.run("", "profile", "list", "--outbound")
+	for _, p := range delivery.Profiles() {
+		s.run("", "profile", "show", p.Name, "--outbound")
+	}
+	s.run("", "profile", "show", "brisk", "--outbound", "--json")
 	s.wantGolden("profile")
 }
 
@@ -380,6 +386,23 @@ func TestUsageErrors(t *testing.T) {
 		"sequence skip --local --endpoint demo --object obj_1 --to four --reason x",
 		"profile show",
 		"profile show hasty",
+		"subscription create --local --id x",
+		"subscription create --local --id x --url http://partner.com/",
+		"subscription create --local --id x --url https://partner.com/ --header X",
+		"subscription create --local --id x --url https://partner.com/ --credential-header X-Key",
+		"subscription show BAD --local",
+		"subscription resume --local",
+		"subscription resume partner --local --rate 0",
+		"delivery list --local",
+		"delivery list --local --subscription partner --status PARKED",
+		"delivery dead --local --ids --json",
+		"delivery show --local",
+		"delivery replay --local",
+		"delivery replay dl_1 --all --local",
+		"delivery replay dl_1 --local --subscription partner",
+		"delivery replay --all --local",
+		"delivery cancel --all --local --reason x",
+		"delivery resume --all --local --reason x --status DEAD --subscription partner",
 		"ledger show --local --endpoint demo",
 		"send --local --type x",
 		"send --local --endpoint demo --provider github --type x",

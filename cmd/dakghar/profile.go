@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dakghar/internal/backoff"
+	"dakghar/internal/delivery"
 	"dakghar/internal/operator"
 )
 
@@ -17,21 +18,53 @@ func (a *app) profileCommand() *cobra.Command {
 	return a.group(&cobra.Command{
 		Use:   "profile",
 		Short: "See the retry schedules in wall time",
-		Long: `A retry profile says how often, and after how long, an event is tried again while its
-provider or its handler fails. A stack has one (the template's RetryProfile). What is our
-own fault is tried without a bound, and spends no attempt.`,
-		Example: `  dakghar profile show standard`,
+		Long: `A retry profile says how often, and after how long, something is tried again. Inbound,
+an event is, while its provider or its handler fails; a stack has one profile (the
+template's RetryProfile). Outbound, a delivery is, while its partner fails; each
+subscription has one (subscription create --profile), and it also says when a delivery
+expires. What is our own fault is tried again without spending an attempt.`,
+		Example: `  dakghar profile show standard
+  dakghar profile show patient --outbound`,
 	}, a.profileList(), a.profileShow())
 }
 
+// profile is a schedule of either side.
+type profile struct {
+	backoff.Profile
+
+	side string
+	// deadline and skew are an outbound one's; zero inbound.
+	deadline, skew time.Duration
+}
+
+const (
+	inbound  = "inbound"
+	outbound = "outbound"
+)
+
+// profiles are the inbound ones and the outbound ones, or the latter alone.
+func profiles(outboundAlone bool) []profile {
+	var all []profile
+	if !outboundAlone {
+		for _, p := range backoff.Profiles() {
+			all = append(all, profile{Profile: p, side: inbound})
+		}
+	}
+	for _, p := range delivery.Profiles() {
+		all = append(all, profile{p.Profile, outbound, p.Deadline, p.Skew})
+	}
+	return all
+}
+
 func (a *app) profileList() *cobra.Command {
-	return a.command(&cobra.Command{
+	var out bool
+	c := a.command(&cobra.Command{
 		Use:     "list",
 		Short:   "List the profiles",
 		Example: `  dakghar profile list --json`,
 	}, func(context.Context, []string) error {
 		var rows [][]string
-		for _, p := range backoff.Profiles() {
+		for _, p := range profiles(out) {
 			if a.json {
 				if err := a.printJSON(profileJSON(p)); err != nil {
 					return err
@@ -39,26 +72,32 @@ func (a *app) profileList() *cobra.Command {
 				continue
 			}
 			shortest, longest := p.Span()
-			rows = append(rows, []string{p.Name, number(p.Attempts), round(shortest) + " to " + round(longest), p.For})
+			expires := ""
+			if p.deadline > 0 {
+				longest, expires = min(longest, p.deadline), round(p.deadline)
+			}
+			rows = append(rows, []string{p.side, p.Name, number(p.Attempts), round(shortest) + " to " + round(longest), expires, p.For})
 		}
 		if a.json {
 			return nil
 		}
-		return a.table("PROFILE ATTEMPTS LASTS FOR", rows)
+		return a.table("SIDE PROFILE ATTEMPTS LASTS EXPIRES FOR", rows)
 	})
+	c.Flags().BoolVar(&out, "outbound", false, "only those of deliveries to partners")
+	return c
 }
 
 func (a *app) profileShow() *cobra.Command {
-	return a.command(&cobra.Command{
-		Use:     "show NAME",
-		Short:   "Show when each attempt comes",
-		Example: `  dakghar profile show patient`,
+	var out bool
+	c := a.command(&cobra.Command{
+		Use:   "show NAME",
+		Short: "Show when each attempt comes",
+		Example: `  dakghar profile show patient
+  dakghar profile show brisk --outbound`,
 	}, func(_ context.Context, args []string) error {
-		p, ok := backoff.ProfileNamed(args[0])
-		if !ok {
-			return &operator.Refusal{
-				Code: "profile_unknown", Usage: true, Problem: "there is no profile " + args[0] + "; there are " + strings.Join(backoff.ProfileNames(), ", "),
-			}
+		p, err := findProfile(args[0], out)
+		if err != nil {
+			return err
 		}
 		if a.json {
 			return a.printJSON(profileJSON(p))
@@ -67,8 +106,35 @@ func (a *app) profileShow() *cobra.Command {
 		for _, at := range attemptsOf(p) {
 			rows = append(rows, []string{number(at.Attempt), round(at.earliest), round(at.latest)})
 		}
-		return a.table("ATTEMPT EARLIEST LATEST", rows)
+		if err := a.table("ATTEMPT EARLIEST LATEST", rows); err != nil || p.deadline == 0 {
+			return err
+		}
+		a.printf("No attempt begins later than %s after the delivery was made; it is EXPIRED then.\n"+
+			"A partner refuses a timestamp that is more than %s from its own clock.\n", round(p.deadline), round(p.skew))
+		return nil
 	})
+	c.Flags().BoolVar(&out, "outbound", false, "the one of deliveries to partners, in place of events")
+	return c
+}
+
+func findProfile(name string, out bool) (profile, error) {
+	var names []string
+	side := inbound
+	if out {
+		side = outbound
+	}
+	for _, p := range profiles(out) {
+		if p.side != side {
+			continue
+		}
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	return profile{}, &operator.Refusal{
+		Code: "profile_unknown", Usage: true, Problem: "there is no profile " + name + "; there are " + strings.Join(names, ", "),
+	}
 }
 
 // attemptView is when an attempt comes, counted from the first one.
@@ -80,26 +146,41 @@ type attemptView struct {
 }
 
 type profileView struct {
-	Name     string        `json:"name"`
-	For      string        `json:"for"`
-	Jitter   string        `json:"jitter"`
-	Attempts []attemptView `json:"attempts"`
+	Side      string        `json:"side"`
+	Name      string        `json:"name"`
+	For       string        `json:"for"`
+	Jitter    string        `json:"jitter"`
+	DeadlineS *float64      `json:"deadline_s"` // null inbound, where there is none
+	SkewS     *float64      `json:"skew_s"`
+	Attempts  []attemptView `json:"attempts"`
 }
 
-func profileJSON(p backoff.Profile) profileView {
+func profileJSON(p profile) profileView {
 	jitter := p.Schedule.Jitter
 	if jitter == "" {
 		jitter = backoff.Equal
 	}
-	return profileView{p.Name, p.For, string(jitter), attemptsOf(p)}
+	v := profileView{Side: p.side, Name: p.Name, For: p.For, Jitter: string(jitter), Attempts: attemptsOf(p)}
+	if p.deadline > 0 {
+		deadline, skew := p.deadline.Seconds(), p.skew.Seconds()
+		v.DeadlineS, v.SkewS = &deadline, &skew
+	}
+	return v
 }
 
-func attemptsOf(p backoff.Profile) []attemptView {
+// attemptsOf are the attempts that chance lets come before the deadline.
+func attemptsOf(p profile) []attemptView {
 	views := []attemptView{{Attempt: 1}}
 	for attempt := 2; attempt <= p.Attempts; attempt++ {
-		until := p
+		until := p.Profile
 		until.Attempts = attempt
 		earliest, latest := until.Span()
+		if p.deadline > 0 {
+			if earliest > p.deadline {
+				break
+			}
+			latest = min(latest, p.deadline)
+		}
 		views = append(views, attemptView{attempt, earliest.Seconds(), latest.Seconds(), earliest, latest})
 	}
 	return views

@@ -19,12 +19,15 @@ import (
 
 const outputsJSON = `{
 	"InboxTableName": "i", "OutboxTableName": "o", "BodyTableName": "b", "BusinessTableName": "u", "RegistryTableName": "r",
-	"BodyBucketName": "bb", "DataKeyArn": "k", "SecretPrefix": "s/endpoint/", "FrontDoorUrl": "https://elsewhere", "Other": "x"}`
+	"BodyBucketName": "bb", "DataKeyArn": "k", "SecretPrefix": "s/endpoint/", "FrontDoorUrl": "https://elsewhere", "Other": "x",
+	"DeliveryTableName": "d", "DeliveryQueueUrl": "dq", "SubscriptionSecretPrefix": "s/subscription/"}`
 
 func wantEnv() map[string]string {
 	return map[string]string{
 		"INBOX_TABLE": "i", "OUTBOX_TABLE": "o", "BODY_TABLE": "b", "BUSINESS_TABLE": "u", "REGISTRY_TABLE": "r",
 		"EVENT_DEAD_LETTERS_URL": "", "RELAY_FAILURES_URL": "", "BODY_BUCKET": "bb", "DATA_KEY_ID": "k", "INBOX_DAYS": "", "SECRET_PREFIX": "s/endpoint/",
+		"BODY_DAYS": "", "BODY_INLINE_BYTES": "", "DELIVERY_TABLE": "d", "EVENT_QUEUE_URL": "", "DELIVERY_QUEUE_URL": "dq", "DELIVERY_DEAD_LETTERS_URL": "",
+		"SUBSCRIPTION_SECRET_PREFIX": "s/subscription/",
 	}
 }
 
@@ -114,7 +117,8 @@ func describeStacks(outputs ...string) string {
 func TestADeployedStackIsReadFromItsOutputs(t *testing.T) {
 	cfg := cloudFormation(t, http.StatusOK, describeStacks(
 		"InboxTableName", "i", "OutboxTableName", "o", "BodyTableName", "b", "BusinessTableName", "u", "RegistryTableName", "r",
-		"BodyBucketName", "bb", "DataKeyArn", "k", "SecretPrefix", "s/endpoint/", "FrontDoorUrl", "https://door.test/"))
+		"BodyBucketName", "bb", "DataKeyArn", "k", "SecretPrefix", "s/endpoint/", "FrontDoorUrl", "https://door.test/",
+		"DeliveryTableName", "d", "DeliveryQueueUrl", "dq", "SubscriptionSecretPrefix", "s/subscription/"))
 	got, err := findDeployed(t.Context(), cfg, "prod")
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,8 @@ const (
 	breakerTrip = 5
 	// answerBytesMax bounds a partner's answer: what is kept of it is far less.
 	answerBytesMax = 64 << 10
+	// recentBytes bounds the effects that a process remembers for their next partner.
+	recentBytes = 8 << 20
 	// connectionsPerPartner bounds the connections of one process to one host.
 	connectionsPerPartner = 32
 	// secretCall bounds one read of a signing key or of a partner's credential.
@@ -92,7 +94,7 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 		Dispatcher: &dispatcher.Dispatcher{
 			Store:         store,
 			Subscriptions: directory.NewSubscriptions(store),
-			Bodies:        body.New(bodies),
+			Bodies:        &body.Recent{Store: body.New(bodies), BytesMax: recentBytes, Now: time.Now},
 			Keys: secret.Signing{
 				Keys:  secret.New(secret.Config{Client: secrets, Now: time.Now, CallTimeout: secretCall}),
 				Named: secret.NewNamed(secret.Config{Client: secrets, Now: time.Now, CallTimeout: secretCall}),

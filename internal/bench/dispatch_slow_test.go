@@ -62,13 +62,16 @@ func othersP99(t *testing.T, slow time.Duration) time.Duration {
 		}
 		o.subscribe(others.URL + "/hooks")
 	}
-	due := o.deliveries(0, int(fleetRate*fleetTime.Seconds()))
+	due := o.deliveries(0, int(fleetRate*fleetTime.Seconds()), 1)
 
 	ctx, stop := context.WithCancel(t.Context())
 	q := &lane{ctx: ctx, waiting: make(chan webhook.Wake, 10*len(due))}
 	var fleet sync.WaitGroup
 	for range fleetProcesses {
 		d := o.open(o.store, q, slowAttempt)
+		if _, err := d.Dispatcher.Subscriptions.Of(ctx, tenant, time.Now()); err != nil { // none is cold
+			t.Fatal(err)
+		}
 		fleet.Go(func() {
 			for {
 				batch := q.receive()

@@ -86,7 +86,7 @@ func (s *Store) InboxPage(ctx context.Context, segment, segments int, after stri
 // InboxRows reads rows by id, strongly consistent, at most 100. One that is gone
 // is in neither answer; one that cannot be read is named.
 func (s *Store) InboxRows(ctx context.Context, ids []webhook.InboxID) (map[webhook.InboxID]webhook.Inbox, []webhook.InboxID, error) {
-	items, err := s.batch(ctx, s.Tables.Inbox, true, "", keysOf(ids))
+	items, err := s.batch(ctx, s.Tables.Inbox, "id", true, false, keysOf(ids))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Store) InboxRows(ctx context.Context, ids []webhook.InboxID) (map[webho
 // told here is a suspicion, to be confirmed by [Store.Outbox]. One that cannot be
 // read is not told.
 func (s *Store) Promises(ctx context.Context, ids []webhook.OutboxID) (map[webhook.OutboxID]webhook.Outbox, error) {
-	items, err := s.batch(ctx, s.Tables.Outbox, false, "", keysOf(ids))
+	items, err := s.batch(ctx, s.Tables.Outbox, "id", false, false, keysOf(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (s *Store) MarksOf(ctx context.Context, rows []webhook.Inbox) (map[webhook.
 		k := markKey(row.ID, row.Run)
 		keys[k.PK], of[k.PK] = keyOf(k), row.ID
 	}
-	items, err := s.batch(ctx, s.Tables.Business, false, "pk", keys)
+	items, err := s.batch(ctx, s.Tables.Business, "pk", false, true, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -192,14 +192,13 @@ func keysOf[T ~string](ids []T) map[string]attributes {
 }
 
 // batch reads items by key, by the text of their hash key. What the service did
-// not get to is asked again, after a growing pause. With a projection, only that
-// attribute, which is the hash key's, is read.
-func (s *Store) batch(ctx context.Context, table string, consistent bool, only string, keys map[string]attributes) (map[string]attributes, error) {
+// not get to is asked again, after a growing pause. Bare reads nothing but the
+// hash key.
+func (s *Store) batch(ctx context.Context, table, hash string, consistent, bare bool, keys map[string]attributes) (map[string]attributes, error) {
 	ask := types.KeysAndAttributes{Keys: slices.Collect(maps.Values(keys)), ConsistentRead: &consistent}
-	hash := "id"
-	if only != "" {
-		hash, ask.ProjectionExpression = only, aws.String("#k")
-		ask.ExpressionAttributeNames = map[string]string{"#k": only}
+	if bare {
+		ask.ProjectionExpression = aws.String("#k")
+		ask.ExpressionAttributeNames = map[string]string{"#k": hash}
 	}
 	found := make(map[string]attributes, len(keys))
 	pause := conflictPause

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -290,7 +291,7 @@ func (s *Store) Subscriptions(ctx context.Context, t webhook.Tenant) ([]delivery
 	}
 	x := newExpression()
 	condition := x.name("pk") + " = " + x.value(str(list))
-	var all []delivery.Subscription
+	var ids []delivery.SubscriptionID
 	for item, err := range s.queryAll(ctx, &dynamodb.QueryInput{
 		TableName: &s.Tables.Registry, KeyConditionExpression: &condition, ConsistentRead: aws.Bool(true),
 		ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
@@ -299,13 +300,41 @@ func (s *Store) Subscriptions(ctx context.Context, t webhook.Tenant) ([]delivery
 			return nil, err
 		}
 		d := decoder{a: item}
-		v, found, err := s.Subscription(ctx, delivery.SubscriptionID(d.str("sk")))
+		ids = append(ids, delivery.SubscriptionID(d.str("sk")))
+	}
+	var all []delivery.Subscription
+	for some := range slices.Chunk(ids, batchGetMax) {
+		read, err := s.subscriptions(ctx, some)
 		if err != nil {
 			return nil, err
 		}
-		if found {
-			all = append(all, v)
+		all = append(all, read...)
+	}
+	return all, nil
+}
+
+// subscriptions reads subscriptions by id, strongly consistent, in the order of
+// the ids: a tenant may have thousands, and each of them would be a call.
+func (s *Store) subscriptions(ctx context.Context, ids []delivery.SubscriptionID) ([]delivery.Subscription, error) {
+	keys := make(map[string]attributes, len(ids))
+	for _, id := range ids {
+		keys[string(id)] = subscriptionKey(id)
+	}
+	items, err := s.batch(ctx, s.Tables.Registry, "pk", true, false, keys)
+	if err != nil {
+		return nil, err
+	}
+	var all []delivery.Subscription
+	for _, id := range ids {
+		item, found := items[subscriptionPK(id)]
+		if !found {
+			continue
 		}
+		v, err := decodeSubscription(item)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
 	}
 	return all, nil
 }

@@ -197,5 +197,7 @@ func decodeSubscription(item attributes) (delivery.Subscription, error) {
 }
 
 func subscriptionKey(id delivery.SubscriptionID) attributes {
-	return attributes{"pk": str("subscription#" + string(id)), "sk": str("subscription")}
+	return attributes{"pk": str(subscriptionPK(id)), "sk": str("subscription")}
 }
+
+func subscriptionPK(id delivery.SubscriptionID) string { return "subscription#" + string(id) }

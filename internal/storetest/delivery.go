@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -242,6 +243,29 @@ func (s suite) subscriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]delivery.Subscription{other}, got); diff != "" {
+		t.Errorf("subscriptions (-want +got):\n%s", diff)
+	}
+}
+
+// manySubscriptions are listed whole and in order, though one call does not
+// bring them all.
+func (s suite) manySubscriptions(t *testing.T) {
+	var want []delivery.Subscription
+	for n := range 105 {
+		v := subscription(delivery.SubscriptionID(fmt.Sprintf("sub-many-%03d", n)))
+		v.Tenant = "many"
+		act := webhook.Act{ID: fmt.Sprint("m", n), At: now, Name: "subscription create", Subject: "subscription " + string(v.ID), Who: "test"}
+		if ok, err := s.CreateSubscriptionBy(t.Context(), v, act); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		v.Revision = 1
+		want = append(want, v)
+	}
+	got, err := s.Subscriptions(t.Context(), "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("subscriptions (-want +got):\n%s", diff)
 	}
 }

@@ -122,6 +122,7 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("X1: a delivery is its own promise", s.wakeDelivery)
 	t.Run("X6: a replay is a delivery of its own, linked to the first", s.replayDelivery)
 	t.Run("X4: subscriptions change only under their revision", s.subscriptions)
+	t.Run("all of a tenant's many subscriptions are listed", s.manySubscriptions)
 	t.Run("W4: retry and fail move the promise with the row", s.retryAndFail)
 	t.Run("D5: marks touch only the generation that was published", s.marks)
 	t.Run("PROTOCOL 8: deletes touch only lives up to theirs", s.deletes)

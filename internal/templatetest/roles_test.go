@@ -59,6 +59,7 @@ var permissions = map[string][]string{
 		"sqs:SendMessage on RelayFailures.Arn",
 	},
 	"ProcessorRole": {
+		"dynamodb:BatchGetItem on RegistryTable.Arn",
 		"dynamodb:ConditionCheckItem on BusinessTable.Arn",
 		"dynamodb:DeleteItem on BusinessTable.Arn",
 		"dynamodb:DeleteItem on OutboxTable.Arn",
@@ -90,6 +91,7 @@ var permissions = map[string][]string{
 		"sqs:ReceiveMessage on EventQueue.Arn",
 	},
 	"DispatcherRole": {
+		"dynamodb:BatchGetItem on RegistryTable.Arn",
 		"dynamodb:DeleteItem on OutboxTable.Arn",
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
