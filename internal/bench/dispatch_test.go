@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ import (
 	"dakghar/internal/backoff"
 	"dakghar/internal/body"
 	"dakghar/internal/delivery"
+	"dakghar/internal/devstack"
 	"dakghar/internal/devstack/stack"
 	"dakghar/internal/directory"
 	"dakghar/internal/dispatcher"
@@ -231,6 +233,7 @@ func servicesOverLoopback(t *testing.T) aws.Config {
 // sockets and every byte written. Batches come one after the other, as Lambda
 // hands them to a process.
 func measureDispatch(t *testing.T, f *figures) {
+	defer debug.SetGCPercent(debug.SetGCPercent(devstack.GCPercent)) // as in the process that runs the services
 	o := newOutbound(t, "bench-dispatch", servicesOverLoopback(t))
 	p := startPartner(t)
 	for range effectTold {

@@ -49,7 +49,7 @@ func measureLimit(t *testing.T, f *figures) {
 	for p := range limitProcesses {
 		processes.Go(func() {
 			limiter := limit.NewLimiter(tokens, time.Minute)
-			random := rand.New(rand.NewPCG(uint64(p), 1)) //nolint:gosec // the benchmark's dice
+			random := rand.New(rand.NewPCG(uint64(p), 1))
 			next := began
 			for {
 				next = next.Add(time.Duration(random.ExpFloat64() * limitProcesses / limitOffered * float64(time.Second)))

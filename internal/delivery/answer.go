@@ -30,7 +30,7 @@ func RetryAfter(text string, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return now.Add(time.Duration(seconds) * time.Second), true //nolint:gosec // 31 bits of seconds fit
+		return now.Add(time.Duration(seconds) * time.Second), true
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {

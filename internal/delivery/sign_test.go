@@ -396,7 +396,7 @@ func TestMadeSecretsAreKeys(t *testing.T) {
 	if diff := cmp.Diff(sign(t, message(), at(), long), sign(t, message(), at(), short)); diff != "" {
 		t.Error(diff)
 	}
-	for name, make := range map[string]func(){
+	for name, attempt := range map[string]func(){
 		"a short secret": func() { delivery.NewSecret(random[:23]) }, "a long one": func() { delivery.NewSecret(bytes.Repeat(random, 3)) },
 		"a short seed": func() { delivery.NewPrivateKey(random[:31]) },
 	} {
@@ -406,7 +406,7 @@ func TestMadeSecretsAreKeys(t *testing.T) {
 					t.Errorf("%s was made", name)
 				}
 			}()
-			make()
+			attempt()
 		}()
 	}
 }

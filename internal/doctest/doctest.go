@@ -75,12 +75,12 @@ func isCommand(line string) bool {
 // more stands for what differs from run to run, within a line or for lines.
 const more = "…"
 
-// Missing returns the lines of the expected output that what was printed does not
+// Missing returns the lines of the expected output that what was shown does not
 // have. Where a line has …, anything may stand. Space at both ends does not count,
 // and however much there is between two words is as good as any other.
-func (b Block) Missing(printed string) []string {
+func (b Block) Missing(shown string) []string {
 	var have, missing []string
-	for line := range strings.Lines(printed) {
+	for line := range strings.Lines(shown) {
 		have = append(have, spaced(line))
 	}
 	for line := range strings.Lines(b.Output) {

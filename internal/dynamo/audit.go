@@ -152,7 +152,7 @@ func (s *Store) BodyKept(ctx context.Context, id webhook.BodyID, now time.Time) 
 		return false, unavailable("GetItem", err)
 	}
 	d := decoder{a: out.Item}
-	return d.seconds("x").After(now), d.err
+	return d.expiry().After(now), d.err
 }
 
 // DropPromise removes a promise of another life of its subject: [gen = the one

@@ -126,7 +126,7 @@ func decodeInbox(a attributes) (webhook.Inbox, error) {
 		ConflictWith: webhook.InboxID(d.str("cw")), Uncovered: d.flag("uc"), Unwanted: d.flag("uw"),
 		Status: webhook.Status(d.str("st")), Outcome: webhook.Outcome(d.str("oc")), Fence: webhook.Fence(d.num("f")),
 		AttemptCount: int(d.num("ac")), Run: int(d.num("rn")), NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"),
-		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.seconds("x"),
+		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.expiry(),
 	}
 	slot, ok := webhook.ParseSlot(d.str("sl"))
 	if row.Slot = slot; !ok {
@@ -288,8 +288,9 @@ func (d *decoder) ms(name string) time.Time {
 	return time.Time{}
 }
 
-func (d *decoder) seconds(name string) time.Time {
-	if n := d.num(name); n != 0 {
+// expiry reads when the table forgets a row, in seconds.
+func (d *decoder) expiry() time.Time {
+	if n := d.num("x"); n != 0 {
 		return time.Unix(n, 0).UTC()
 	}
 	return time.Time{}

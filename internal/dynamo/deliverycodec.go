@@ -89,7 +89,7 @@ func decodeDelivery(a attributes) (delivery.Delivery, error) {
 		Generation: int(d.num("gn")), ReplayOf: delivery.ID(d.str("ro")), ReplayedAs: delivery.ID(d.str("rd")),
 		Status: delivery.Status(d.str("st")), Fence: webhook.Fence(d.num("f")), AttemptCount: int(d.num("ac")),
 		NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"), ClaimID: delivery.ClaimID(d.str("ci")), CreatedAt: d.ms("ca"), Deadline: d.ms("dl"),
-		LastStatus: int(d.num("ls")), LastError: d.str("le"), EndedAt: d.ms("en"), ExpiresAt: d.seconds("x"), WakeAt: d.ms("wa"), Wakes: int(d.num("w")),
+		LastStatus: int(d.num("ls")), LastError: d.str("le"), EndedAt: d.ms("en"), ExpiresAt: d.expiry(), WakeAt: d.ms("wa"), Wakes: int(d.num("w")),
 	}
 	if v.ID == "" || v.Status == "" {
 		d.fail("id or st", errors.New("absent"))

@@ -171,7 +171,7 @@ func (s *Store) Mark(ctx context.Context, id webhook.InboxID, run int) (webhook.
 		return webhook.Mark{}, false, err
 	}
 	d := decoder{a: item}
-	m := webhook.Mark{InboxID: id, Run: run, At: d.ms("at"), ExpiresAt: d.seconds("x")}
+	m := webhook.Mark{InboxID: id, Run: run, At: d.ms("at"), ExpiresAt: d.expiry()}
 	return m, d.err == nil, d.err
 }
 

@@ -207,6 +207,9 @@ func (s *system) postUntilAcknowledged(o provider.SampleOptions) (answers []int)
 		if status >= 200 && status < 300 {
 			return answers
 		}
+		if dynamo.Sleep(s.t.Context(), 250*time.Millisecond) != nil {
+			break
+		}
 	}
 	s.t.Fatalf("never acknowledged: %v", answers)
 	return nil

@@ -74,7 +74,7 @@ func (tr traffic) run(t *testing.T, seed uint64) outcome {
 		off          time.Duration
 		asked, taken int
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's dice
+	random := rand.New(rand.NewPCG(seed, 1))
 	row := &sharedRow{}
 	crowd := make([]*process, tr.processes)
 	for i := range crowd {
@@ -154,7 +154,7 @@ func TestALostAnswerChangesNoDecision(t *testing.T) {
 	t.Parallel()
 	endpoint := limit.Of{Name: "demo", Rate: 100, Burst: 100}
 	run := func(late bool) int {
-		row, random := &sharedRow{}, rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test's dice
+		row, random := &sharedRow{}, rand.New(rand.NewPCG(1, 1))
 		limiter := limit.NewLimiter(row, time.Minute)
 		taken := 0
 		for at := 0.0; at < 60; at += random.ExpFloat64() / 300 {

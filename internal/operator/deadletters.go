@@ -229,7 +229,7 @@ func (o *Operator) judge() func(context.Context, webhook.Letter) (DeadLetter, er
 	return func(ctx context.Context, l webhook.Letter) (DeadLetter, error) {
 		d := DeadLetter{Letter: l, Fate: FateForeign}
 		var wake webhook.Wake
-		if json.Unmarshal([]byte(l.Body), &wake) != nil || wake.InboxID == "" || wake.Topic != webhook.TopicProcess {
+		if readable := json.Unmarshal([]byte(l.Body), &wake) == nil; !readable || wake.InboxID == "" || wake.Topic != webhook.TopicProcess {
 			return d, nil
 		}
 		d.Wake = wake

@@ -219,7 +219,7 @@ func (s *shadow) prepare(ctx context.Context, e *recorded) error {
 	facts, err := s.adapter.Facts(kind, e.row.EventType, body)
 	if err != nil {
 		e.now, e.code = fated(err)
-		return nil //nolint:nilerr // it is what becomes of the event
+		return nil
 	}
 	e.event = webhook.Event{
 		InboxID: e.row.ID, Run: e.row.Run, Tenant: e.row.Tenant, Provider: e.row.Provider, Endpoint: e.row.Endpoint,
@@ -372,7 +372,7 @@ func (s *shadow) handle(ctx context.Context, h business.Handler, ev webhook.Even
 			return "", "", ctx.Err()
 		case err != nil:
 			now, code = fated(err)
-			return now, code, nil //nolint:nilerr // it is what becomes of the event
+			return now, code, nil
 		case plan.Outcome != webhook.Applied:
 			return string(plan.Outcome), "", nil
 		}

@@ -197,7 +197,7 @@ func (c *Comparer) settle(ctx context.Context, id webhook.InboxID) ([]Finding, e
 		e, found, err := c.look(ctx, id)
 		switch {
 		case fault.KindOf(err) == fault.Permanent && err != nil:
-			return []Finding{{RowUnreadable, Reported}}, nil
+			return []Finding{{RowUnreadable, Reported}}, nil //nolint:nilerr // that is the finding
 		case err != nil:
 			return nil, err
 		case !found:

@@ -54,11 +54,12 @@ func reopening(name string, from webhook.Status, decide func(webhook.Inbox, time
 func (w *World) operate(id webhook.InboxID, a act) {
 	w.T.Helper()
 	for range operateMax {
-		if done, err := w.try(id, a); w.Operator.Switch.Dead() {
+		switch err := w.try(id, a); {
+		case w.Operator.Switch.Dead():
 			w.Operator.restart()
-		} else if err != nil {
+		case err != nil:
 			w.T.Fatal(err)
-		} else if done {
+		default:
 			return
 		}
 	}
@@ -68,14 +69,14 @@ func (w *World) operate(id webhook.InboxID, a act) {
 // operateMax is more often than a test ends the operator's command.
 const operateMax = 5
 
-func (w *World) try(id webhook.InboxID, a act) (bool, error) {
+func (w *World) try(id webhook.InboxID, a act) error {
 	store := running[*dynamo.Store](w.Operator)
 	row, found, err := store.Inbox(w.T.Context(), id)
 	if err != nil || !found || !a.from(row) {
-		return true, err
+		return err
 	}
 	_, err = a.commit(w, store, row, w.record(a.name, id))
-	return true, err
+	return err
 }
 
 func (w *World) record(name string, id webhook.InboxID) webhook.Act {

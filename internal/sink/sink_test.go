@@ -131,13 +131,16 @@ func TestWhatIsNotTaken(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			_, err := tt.send()
 			if fault.KindOf(err) != tt.kind || err == nil || fault.CodeOf(err) != tt.code {
 				t.Errorf("error %v, want %s %s", err, tt.kind, tt.code)
 			}
 		})
 	}
-	if len(queue.sent)+len(bus.sent) != 0 {
-		t.Error("something was sent")
-	}
+	t.Cleanup(func() {
+		if len(queue.sent)+len(bus.sent) != 0 {
+			t.Error("something was sent")
+		}
+	})
 }

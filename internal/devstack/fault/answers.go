@@ -155,7 +155,7 @@ func (i *Injector) forgive(a *active) {
 }
 
 // late carries a call out when its time has come, even for a client that has gone.
-func (i *Injector) late(w http.ResponseWriter, r *http.Request, a *active) {
+func (i *Injector) late(r *http.Request, a *active) {
 	if _, err := peek(r); err != nil {
 		panic(http.ErrAbortHandler)
 	}

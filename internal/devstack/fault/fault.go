@@ -257,7 +257,7 @@ func (i *Injector) trouble(w http.ResponseWriter, r *http.Request, a *active, se
 	case Lose, Repeat:
 		i.records(w, r, a)
 	case Late:
-		i.late(w, r, a)
+		i.late(r, a)
 	}
 }
 

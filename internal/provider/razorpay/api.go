@@ -2,6 +2,7 @@ package razorpay
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"dakghar/internal/provider"
@@ -67,8 +68,8 @@ func api() *provider.API {
 // and none is missed. pairs are statuses and the events they are told by.
 func list(path, entity string, key []string, pairs ...string) provider.History {
 	var types []provider.TypeRule
-	for i := 0; i < len(pairs); i += 2 {
-		types = append(types, provider.TypeRule{When: []provider.Check{provider.Is("status", pairs[i])}, Type: webhook.EventType(pairs[i+1])})
+	for pair := range slices.Chunk(pairs, 2) {
+		types = append(types, provider.TypeRule{When: []provider.Check{provider.Is("status", pair[0])}, Type: webhook.EventType(pair[1])})
 	}
 	return provider.History{
 		Path: path, Query: []provider.Pair{{Name: "count", Text: "100"}},

@@ -89,7 +89,7 @@ type read struct {
 	After   time.Duration
 }
 
-func (w *world) read(t *testing.T, ctx context.Context, p webhook.Provider, eventType webhook.EventType, id string) read {
+func (w *world) read(ctx context.Context, t *testing.T, p webhook.Provider, eventType webhook.EventType, id string) read {
 	t.Helper()
 	a := adapter(t, p)
 	k, _ := a.Kind(eventType)
@@ -229,7 +229,7 @@ func TestEveryObjectIsRead(t *testing.T) {
 	w := newWorld(t)
 	for name, tt := range objects() {
 		w.Put(tt.provider, tt.collection, []byte(tt.state))
-		got := w.read(t, t.Context(), tt.provider, tt.eventType, tt.want.ObjectID)
+		got := w.read(t.Context(), t, tt.provider, tt.eventType, tt.want.ObjectID)
 		same(t, name, read{Facts: tt.want, Found: true}, got)
 	}
 }
@@ -239,10 +239,10 @@ func TestAnObjectThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for name, tt := range objects() {
-		same(t, name, read{}, w.read(t, t.Context(), tt.provider, tt.eventType, tt.want.ObjectID))
+		same(t, name, read{}, w.read(t.Context(), t, tt.provider, tt.eventType, tt.want.ObjectID))
 	}
 	w.Next("stripe", fakeprovider.Fault{Status: http.StatusGone})
-	same(t, "gone for good", read{}, w.read(t, t.Context(), "stripe", "refund.failed", "re_1"))
+	same(t, "gone for good", read{}, w.read(t.Context(), t, "stripe", "refund.failed", "re_1"))
 }
 
 // An old answer is recognised by its time, where the sender gives one.
@@ -262,7 +262,7 @@ func TestAnOldAnswerShowsItsTime(t *testing.T) {
 		}}
 	}
 	for i, w2 := range []read{want("open", 0), want("open", 0), want("paid", 5), want("paid", 5)} {
-		same(t, fmt.Sprintf("read %d", i+1), w2, w.read(t, t.Context(), "shopify", "orders/paid", "1"))
+		same(t, fmt.Sprintf("read %d", i+1), w2, w.read(t.Context(), t, "shopify", "orders/paid", "1"))
 	}
 }
 
@@ -314,7 +314,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		if tt.fault.Drop {
 			w.Next(tt.provider, tt.fault, tt.fault) // the connection is tried once more
 		}
-		same(t, tt.name, tt.want, w.read(t, t.Context(), tt.provider, types[tt.provider].eventType, types[tt.provider].id))
+		same(t, tt.name, tt.want, w.read(t.Context(), t, tt.provider, types[tt.provider].eventType, types[tt.provider].id))
 	}
 }
 
@@ -326,13 +326,13 @@ func TestASenderThatSaysNothing(t *testing.T) {
 	w.client.ObjectTimeout, w.client.PageTimeout = 50*time.Millisecond, 50*time.Millisecond
 	never := make(chan struct{})
 	w.Next("stripe", fakeprovider.Fault{Hold: never}, fakeprovider.Fault{Hold: never})
-	same(t, "an object", read{Verdict: "theirs api_timeout"}, w.read(t, t.Context(), "stripe", "refund.failed", "re_1"))
+	same(t, "an object", read{Verdict: "theirs api_timeout"}, w.read(t.Context(), t, "stripe", "refund.failed", "re_1"))
 	_, err := w.client.Page(t.Context(), endpoint("stripe"), adapter(t, "stripe"), now(), "")
 	same(t, "a page", "theirs api_timeout", verdict(t, err))
 
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	same(t, "a caller that went", read{Verdict: "ours egress_stopped"}, w.read(t, ctx, "stripe", "refund.failed", "re_1"))
+	same(t, "a caller that went", read{Verdict: "ours egress_stopped"}, w.read(ctx, t, "stripe", "refund.failed", "re_1"))
 }
 
 // Proves M4 and X4: the credential is the one that the endpoint names. Without it,
@@ -341,7 +341,7 @@ func TestTheCredential(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Credential("stripe", "sk_other")
-	same(t, "refused", read{Verdict: "ours api_credential_refused"}, w.read(t, t.Context(), "stripe", "refund.failed", "re_1"))
+	same(t, "refused", read{Verdict: "ours api_credential_refused"}, w.read(t.Context(), t, "stripe", "refund.failed", "re_1"))
 	asked := len(w.Asked())
 
 	a := adapter(t, "stripe")
@@ -378,7 +378,7 @@ func TestAnIDThatLeadsElsewhereIsNotAsked(t *testing.T) {
 	w := newWorld(t)
 	for p, eventType := range map[webhook.Provider]webhook.EventType{"stripe": "refund.failed", "razorpay": "order.paid", "shopify": "orders/paid", "github": "repository.edited"} {
 		for _, id := range []string{"", "re_1/../../accounts", "order_1?x", "1/../2", "repository:1/..", "repository:", "1.json", "%2e%2e", "re_1\nX: y"} {
-			same(t, string(p)+" "+id, read{Verdict: "permanent object_id_unfetchable"}, w.read(t, t.Context(), p, eventType, id))
+			same(t, string(p)+" "+id, read{Verdict: "permanent object_id_unfetchable"}, w.read(t.Context(), t, p, eventType, id))
 		}
 	}
 	same(t, "asked", []fakeprovider.Asked{}, append([]fakeprovider.Asked{}, w.Asked()...))

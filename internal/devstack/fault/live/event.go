@@ -171,7 +171,7 @@ func (s *Site) postOnce(ctx context.Context, e *event) (int, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, nil //nolint:nilerr // a provider that gets no answer comes again
+		return 0, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.Copy(io.Discard, resp.Body)
