@@ -286,12 +286,15 @@ func (a *app) subscriptionShow() *cobra.Command {
 		}
 		s := shown.Subscription
 		if a.json {
-			v := subscriptionJSON(s, a.now())
-			v.Last = []deliveryView{}
+			last := []deliveryView{}
 			for _, d := range shown.Last {
-				v.Last = append(v.Last, deliveryJSON(d))
+				last = append(last, deliveryJSON(d))
 			}
-			return a.printJSON(v)
+			return a.printJSON(struct {
+				subscriptionView
+
+				Last []deliveryView `json:"deliveries"` // newest first
+			}{subscriptionJSON(s, a.now()), last})
 		}
 		if err := a.table("", subscriptionRows(s)); err != nil {
 			return err
@@ -653,8 +656,7 @@ type subscriptionView struct {
 	CreatedAt        stamp             `json:"created_at"`
 	Revision         int64             `json:"revision"`
 
-	Existed *bool          `json:"existed,omitempty"`
-	Last    []deliveryView `json:"deliveries,omitempty"`
+	Existed *bool `json:"existed,omitempty"`
 }
 
 func subscriptionJSON(s delivery.Subscription, now time.Time) subscriptionView {

@@ -26,7 +26,7 @@ func Profiles() []Profile {
 		return Profile{backoff.Profile{Name: name, For: whom, Attempts: attempts, Schedule: s}, deadline, 5 * time.Minute}
 	}
 	return []Profile{
-		of(Standard, "a partner that is back within a day", 10, backoff.Schedule{First: 5 * time.Second, Max: 8 * time.Hour}, 48*time.Hour),
+		of(Standard, "a partner that is back within a day", 16, backoff.Schedule{First: 5 * time.Second, Max: 8 * time.Hour}, 48*time.Hour),
 		of("patient", "a partner that may be away for days", 24, backoff.Schedule{First: 30 * time.Second, Max: 12 * time.Hour}, 7*24*time.Hour),
 		of("brisk", "news that are worth nothing tomorrow", 6, backoff.Schedule{First: time.Second, Max: time.Minute, Jitter: backoff.Full}, 15*time.Minute),
 	}

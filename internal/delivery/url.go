@@ -200,8 +200,8 @@ func unescaped(text string) (string, bool) {
 	return "", false
 }
 
-// wordsOf are words that name a secret, wherever they stand in a name;
-// and wholeWords those that do so only as a word of their own.
+// secretWords are words that name a secret, wherever they stand in a name, and
+// those that do so only as a word of their own.
 func secretWords() (parts, whole []string) {
 	return []string{
 			"token", "secret", "password", "passwd", "passphrase", "passcode", "apikey", "accesskey", "authkey", "privatekey", "sharedkey", "signingkey", "masterkey",
@@ -215,10 +215,10 @@ func secretWords() (parts, whole []string) {
 // api_key, apiKey, X-Api-Key, auth[token], token1.
 func secretName(name string) bool {
 	parts, whole := secretWords()
-	words := words(name)
-	joined := strings.Join(words, "")
+	in := words(name)
+	joined := strings.Join(in, "")
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(joined, part) }) ||
-		slices.ContainsFunc(words, func(word string) bool { return slices.Contains(whole, word) })
+		slices.ContainsFunc(in, func(word string) bool { return slices.Contains(whole, word) })
 }
 
 // words splits a name where a case begins anew and at whatever is no letter, in
@@ -247,14 +247,23 @@ func words(name string) []string {
 }
 
 // secretText matches what issuers put before their credentials, with enough
-// behind it, and the three parts of a JWT.
-var secretText = regexp.MustCompile(`(?i)(^|[^a-z0-9])((sk|rk|pk|whsec|whsk|gh[opusr]|github_pat|glpat|xox[abeprs]|shp(at|ca|pa|ss)|npm|pypi|hf|sg|ya29|dop_v1|rzp_(live|test))[_\-.][a-z0-9_\-.+/=]{8,}|(akia|asia|aiza)[a-z0-9_\-]{16,}|eyj[a-z0-9_\-]{5,}\.eyj|(bearer|basic) +[a-z0-9])`)
+// behind it that no word is meant, and the three parts of a JWT.
+var secretText = regexp.MustCompile(`(?i)(^|[^a-z0-9])(` + strings.Join([]string{
+	`(sk|rk|pk|rzp)_(live|test)_[a-z0-9_\-]{8,}`, `sk-((proj|ant|live|test)[a-z0-9]*-)?[a-z0-9]{20,}`, // Stripe, Razorpay, OpenAI
+	`wh(sec|sk)_[a-z0-9+/=_\-]{8,}`,                                                  // Standard Webhooks
+	`gh[opusr]_[a-z0-9]{16,}`, `github_pat_[a-z0-9_]{16,}`, `glpat-[a-z0-9_\-]{16,}`, // GitHub, GitLab
+	`xox[abeprs]-[a-z0-9\-]{8,}`, `shp(at|ca|pa|ss)_[a-z0-9]{16,}`, // Slack, Shopify
+	`(akia|asia|aiza)[a-z0-9_\-]{16,}`, `ya29\.[a-z0-9_\-]{16,}`, `sg\.[a-z0-9_\-]{16,}`, // AWS, Google, SendGrid
+	`(npm|hf|dop_v1)_[a-z0-9]{20,}`, `pypi-[a-z0-9_\-]{16,}`,
+	`eyj[a-z0-9_\-]{5,}\.eyj`, `(bearer|basic) +[a-z0-9]`,
+}, "|") + `)`)
 
 // Lengths from which a run of characters that looks drawn at random is taken for
 // a secret: a UUID, with its hyphens or without, is none.
 const (
-	randomMin    = 24 // letters of both cases and digits
-	randomHexMin = 40
+	randomMin        = 24 // letters of both cases and digits
+	randomLettersMin = 32 // letters of both cases
+	randomHexMin     = 40
 )
 
 // looksSecret reports a text that looks like a credential, whatever its name.
@@ -285,12 +294,13 @@ func random(run string) bool {
 		if kind == other {
 			continue
 		}
-		if kind != last && last != 0 {
+		if kind != last && last != 0 && (last != upper || kind != lower) { // a word may begin with a capital
 			changes++
 		}
 		seen[kind], last = true, kind
 	}
-	return hex && digits && len(run) >= randomHexMin || len(seen) == 3 && len(run) >= randomMin && changes*3 >= len(run)
+	mixed := len(seen) == 3 && len(run) >= randomMin || len(seen) == 2 && seen[lower] && seen[upper] && len(run) >= randomLettersMin
+	return hex && digits && len(run) >= randomHexMin || mixed && changes*5 >= len(run)
 }
 
 const (

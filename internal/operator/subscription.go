@@ -109,6 +109,9 @@ func (o *Operator) Subscribe(ctx context.Context, n NewSubscription) (Issued, er
 	}
 	s.Revision = 1
 	issued, err := o.issued(s, key, secret)
+	if s.Target.Kind != delivery.HTTP {
+		issued.Next = append(issued.Next, say("the stack sends only to queues and buses that its parameters SinkQueueArns and SinkBusArns name: see that this one is among them"))
+	}
 	issued.Next = append(issued.Next,
 		say(fmt.Sprintf("every process knows the subscription within %.0f s", PauseWithin.Seconds())),
 		run("then see that a test arrives:", "subscription", "test", string(s.ID)))

@@ -26,20 +26,23 @@ type Turn struct {
 }
 
 // RotateSigning gives a subscription a new signing key. The previous one signs
-// beside it for as long as a retry may still be under way. After a crash before
+// beside it for as long as a retry may still be under way, unless the secret store
+// has lost it: then it is taken off the list. After a crash before
 // the row was written, repeating it goes on; after that, it makes another key.
 func (o *Operator) RotateSigning(ctx context.Context, id delivery.SubscriptionID, t Turn) (Issued, error) {
 	s, err := o.subscription(ctx, id)
 	if err != nil {
 		return Issued{}, err
 	}
-	if err := o.mayRotate(s, t); err != nil {
-		return Issued{}, err
-	}
-	pair, err := o.signsWithPair(ctx, s, t)
+	held, err := o.heldKeys(ctx, s)
 	if err != nil {
 		return Issued{}, err
 	}
+	if err := o.mayRotate(s, held, t); err != nil {
+		return Issued{}, err
+	}
+	pair := held.pair(s)
+	set(&pair, t.Ed25519)
 	act, err := o.act(ctx, "subscription rotate", subjectOfSubscription(id), t.Why)
 	if err != nil {
 		return Issued{}, err
@@ -57,13 +60,11 @@ func (o *Operator) RotateSigning(ctx context.Context, id delivery.SubscriptionID
 			return now, false, refuse("rotated_meanwhile", fmt.Sprintf("somebody else gave subscription %s the key %s just now, and has its secret", id, key.ID),
 				run("see its keys:", "subscription", "keys", string(id)))
 		}
-		if err := o.mayRotate(now, t); err != nil {
+		if err := o.mayRotate(now, held, t); err != nil {
 			return now, false, err
 		}
 		before = now.Keys
-		if t.Now {
-			now.Keys = nil
-		}
+		now.Keys = slices.DeleteFunc(slices.Clone(now.Keys), func(k delivery.Key) bool { return t.Now || held.lost(k) })
 		return now.Rotate(key, act.At), false, nil
 	})
 	if err != nil {
@@ -78,8 +79,9 @@ func (o *Operator) RotateSigning(ctx context.Context, id delivery.SubscriptionID
 }
 
 // mayRotate refuses what would take a key away that still signs for retries.
-func (o *Operator) mayRotate(s delivery.Subscription, t Turn) error {
-	switch signing := s.Signing(o.Now()); {
+func (o *Operator) mayRotate(s delivery.Subscription, held heldKeys, t Turn) error {
+	signing := slices.DeleteFunc(s.Signing(o.Now()), held.lost)
+	switch {
 	case s.State == delivery.Stopped && s.StateWhy == deletedWhy:
 		return deleted(s.ID)
 	case !t.Now && len(signing) >= delivery.KeysMax:
@@ -90,20 +92,43 @@ func (o *Operator) mayRotate(s delivery.Subscription, t Turn) error {
 	return nil
 }
 
-// signsWithPair decides whether the next key is a pair: as told, or like the newest.
-func (o *Operator) signsWithPair(ctx context.Context, s delivery.Subscription, t Turn) (bool, error) {
-	if t.Ed25519 != nil || len(s.Keys) == 0 {
-		return t.Ed25519 != nil && *t.Ed25519, nil
+// heldKeys tells of a subscription's keys whether they are pairs; one that the
+// secret store does not hold, or that is no key, is told to be lost: it signs
+// nothing, and keeps the others from being used.
+type heldKeys map[webhook.KeyVersion]keyIs
+
+type keyIs string
+
+const (
+	sharedKey keyIs = "shared"
+	keyPair   keyIs = "pair"
+	lostKey   keyIs = "lost"
+)
+
+func (o *Operator) heldKeys(ctx context.Context, s delivery.Subscription) (heldKeys, error) {
+	held := heldKeys{}
+	for _, k := range s.Keys {
+		value, err := o.Secrets.Value(ctx, signingSecret(s), k.Version)
+		if err != nil && !errors.Is(err, ErrNoVersion) {
+			return nil, unreachable("the secret store", err)
+		}
+		switch public, wrong := publicHalf(k.ID, value); {
+		case err != nil || wrong != nil:
+			held[k.Version] = lostKey
+		case public != "":
+			held[k.Version] = keyPair
+		default:
+			held[k.Version] = sharedKey
+		}
 	}
-	value, err := o.Secrets.Value(ctx, signingSecret(s), s.Keys[0].Version)
-	switch {
-	case errors.Is(err, ErrNoVersion):
-		return false, nil
-	case err != nil:
-		return false, unreachable("the secret store", err)
-	}
-	public, err := publicHalf(s.Keys[0].ID, value)
-	return err == nil && public != "", nil
+	return held, nil
+}
+
+func (h heldKeys) lost(k delivery.Key) bool { return h[k.Version] == lostKey }
+
+// pair reports whether the newest key is a pair.
+func (h heldKeys) pair(s delivery.Subscription) bool {
+	return len(s.Keys) > 0 && h[s.Keys[0].Version] == keyPair
 }
 
 func signingSecret(s delivery.Subscription) webhook.Endpoint {

@@ -346,6 +346,31 @@ func TestARotationThatDied(t *testing.T) {
 	wantCode(t, "beside a rival", err, "rotated_meanwhile")
 }
 
+// Proves X10: a key that the secret store has lost keeps everything from being
+// signed, until a rotation takes it off the list.
+func TestARotationTakesALostKeyOffTheList(t *testing.T) {
+	t.Parallel()
+	w, o, _ := subscribed(t)
+	if _, err := o.RotateSigning(t.Context(), "partner", operator.Turn{}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.Subscriptions["partner"]
+	delete(w.Secrets[s.Secret], s.Keys[0].Version)
+	i, err := o.RotateSigning(t.Context(), "partner", operator.Turn{})
+	got := w.Subscriptions["partner"].Keys
+	if err != nil || i.KeyID != "k3" || len(got) != 2 || got[0].ID != "k3" || got[1].ID != "k1" {
+		t.Errorf("%v, keys %v", err, got)
+	}
+	w.Fail = func(call string) error {
+		if call == "Value" {
+			return operatortest.ErrDown
+		}
+		return nil
+	}
+	_, err = o.RotateSigning(t.Context(), "partner", operator.Turn{Now: true})
+	wantCode(t, "while the store is down", err, "unavailable")
+}
+
 // Proves X11: the public halves of key pairs are told to partners, the private
 // ones to nobody.
 func TestKeyPairsArePublished(t *testing.T) {
