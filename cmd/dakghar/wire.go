@@ -95,6 +95,7 @@ func wire(s stack) (*operator.Operator, error) {
 		Now:       time.Now,
 		Workers:   jobWorkers,
 		KeepInbox: life.Inbox,
+		KeepBody:  life.Body,
 		NewID:     rand.Text,
 		Wait:      dynamo.Sleep,
 		Mixed: func(seed uint64, n int) []int {
@@ -165,6 +166,22 @@ type opener struct{ *body.Store }
 func (o opener) Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error) {
 	raw, err := o.Store.Open(ctx, id, tenant, digest)
 	if errors.Is(err, body.ErrMissing) || errors.Is(err, body.ErrKeyMissing) {
+		err = fmt.Errorf("%w: %w", operator.ErrNoBody, err)
+	}
+	return raw, err
+}
+
+func (o opener) HoldCopy(ctx context.Context, event webhook.InboxID, id webhook.BodyID) error {
+	err := o.Store.HoldCopy(ctx, event, id)
+	if errors.Is(err, body.ErrMissing) || errors.Is(err, body.ErrKeyMissing) {
+		err = fmt.Errorf("%w: %w", operator.ErrNoBody, err)
+	}
+	return err
+}
+
+func (o opener) OpenHeld(ctx context.Context, event webhook.InboxID, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error) {
+	raw, err := o.Store.OpenHeld(ctx, event, id, tenant, digest)
+	if errors.Is(err, body.ErrMissing) {
 		err = fmt.Errorf("%w: %w", operator.ErrNoBody, err)
 	}
 	return raw, err

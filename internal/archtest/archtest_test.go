@@ -82,6 +82,7 @@ func TestEveryRuleCatchesItsViolation(t *testing.T) {
 		"a helper imports a main package":         {"internal/devstack/x.go", "dakghar/functions/ingress", "never a main package"},
 		"a function imports the local stack":      {"functions/ingress/main.go", "dakghar/internal/devstack", "functions are parts lists"},
 		"a function imports the command line":     {"functions/relay/main.go", "github.com/spf13/cobra", "functions are parts lists"},
+		"the calculator imports a word":           {"internal/capacity/x.go", "dakghar/internal/webhook", "arithmetic on its arguments"},
 		"the command imports a test helper":       {"cmd/dakghar/main.go", "dakghar/internal/storetest", "what only tests use"},
 		"a stage imports what serves development": {"internal/ingress/x.go", "dakghar/internal/crashtest", "stages never import each other or an adapter"},
 		"a package that no layer claims":          {"internal/misc/x.go", "fmt", "belongs to no layer"},

@@ -114,8 +114,13 @@ var Rules = append(wordRules(),
 		Sentence: "functions are parts lists of what is built for use; nothing for development is linked into them",
 	},
 	Rule{
+		Layer: "capacity", Packages: []string{"internal/capacity"},
+		Never:    impure,
+		Sentence: "the calculator is arithmetic on its arguments: the standard library only",
+	},
+	Rule{
 		Layer: "command", Packages: []string{"cmd/..."},
-		Ours: join(words, parts, stages, adapters, edges, wiring, []string{"internal/devstack/...", "internal/conform/..."}), Libraries: []string{"..."},
+		Ours: join(words, parts, stages, adapters, edges, wiring, []string{"internal/capacity", "internal/devstack/...", "internal/conform/..."}), Libraries: []string{"..."},
 		Sentence: "the command may use anything but what only tests use",
 	},
 )

@@ -26,6 +26,7 @@ const (
 	fleetPartners  = 100
 	fleetRate      = 100 // deliveries a second
 	fleetTime      = 30 * time.Second
+	fleetPatience  = 2 * time.Minute // with the machine, after the last wake-up
 	fleetRounds    = 3
 	usualAnswer    = 50 * time.Millisecond
 	slowAnswer     = 30 * time.Second
@@ -141,7 +142,7 @@ func (f *fleet) run(t *testing.T) {
 		}
 		f.q.Send(ctx, []webhook.Wake{dl.Wake()}, []time.Duration{0})
 	}
-	for end := time.Now().Add(fleetTime); !f.over() && time.Now().Before(end); {
+	for end := time.Now().Add(fleetPatience); !f.over() && time.Now().Before(end); {
 		_ = dynamo.Sleep(ctx, 10*time.Millisecond)
 	}
 	f.stop()

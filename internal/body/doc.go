@@ -15,6 +15,7 @@
 //	p    S     body       put_id: the request that wrote or renewed the row last
 //	i    S     body       the first inbox_id that came with these bytes
 //	x    N     both       the table's time to live, epoch seconds
+//	t    N     body       when it was renewed last, epoch seconds; absent if it never was
 //	w    B     key        the data key, wrapped by KMS
 //
 // A body is content-addressed, so whoever writes a body id writes the same

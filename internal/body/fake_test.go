@@ -192,15 +192,15 @@ func (w *world) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ 
 		}
 		it = maps.Clone(it)
 		v := in.ExpressionAttributeValues
-		it["x"], it["p"], it["k"] = v[":x"], v[":p"], v[":k"]
+		it["x"], it["t"], it["p"], it["k"] = v[":x"], v[":t"], v[":p"], v[":k"]
 		if it["i"] == nil {
 			it["i"] = v[":i"]
 		}
 		switch *in.UpdateExpression {
-		case "SET x = :x, p = :p, k = :k, i = if_not_exists(i, :i), z = :c REMOVE r":
+		case "SET x = :x, t = :t, p = :p, k = :k, i = if_not_exists(i, :i), z = :c REMOVE r":
 			it["z"] = v[":c"]
 			delete(it, "r")
-		case "SET x = :x, p = :p, k = :k, i = if_not_exists(i, :i), r = :c REMOVE z":
+		case "SET x = :x, t = :t, p = :p, k = :k, i = if_not_exists(i, :i), r = :c REMOVE z":
 			it["r"] = v[":c"]
 			delete(it, "z")
 		default:

@@ -180,23 +180,32 @@ func (r *ring) unwrap(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	out, err := r.cfg.KMS.Decrypt(ctx, &kms.DecryptInput{
-		CiphertextBlob: wrapped, KeyId: aws.String(r.cfg.KeyID), EncryptionContext: kmsContext(p.tenant),
-	})
-	if notOurCiphertext(err) {
-		return ErrCorrupt
-	}
+	aead, err := r.decrypt(ctx, p.tenant, wrapped)
 	if err != nil {
-		return ours("kms", "Decrypt", err)
-	}
-	aead, err := newAEAD(out.Plaintext)
-	if err != nil {
-		return ErrCorrupt
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keep(p, aead, born)
 	return nil
+}
+
+// decrypt opens a wrapped data key.
+func (r *ring) decrypt(ctx context.Context, tenant webhook.Tenant, wrapped []byte) (cipher.AEAD, error) {
+	out, err := r.cfg.KMS.Decrypt(ctx, &kms.DecryptInput{
+		CiphertextBlob: wrapped, KeyId: aws.String(r.cfg.KeyID), EncryptionContext: kmsContext(tenant),
+	})
+	if notOurCiphertext(err) {
+		return nil, ErrCorrupt
+	}
+	if err != nil {
+		return nil, ours("kms", "Decrypt", err)
+	}
+	aead, err := newAEAD(out.Plaintext)
+	if err != nil {
+		return nil, ErrCorrupt
+	}
+	return aead, nil
 }
 
 // keep remembers an opening key. Callers hold the lock.

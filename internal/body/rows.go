@@ -32,6 +32,7 @@ const (
 	attrPutID   = "p"
 	attrFirst   = "i"
 	attrExpires = "x"
+	attrRenewed = "t"
 	attrWrapped = "w"
 
 	keyRowPrefix = "key#"
@@ -48,6 +49,7 @@ type row struct {
 	putID   string
 	first   webhook.InboxID
 	expires int64
+	renewed int64 // when it was renewed last, epoch seconds; 0 if never
 }
 
 func (r row) item() item {
@@ -66,9 +68,10 @@ func (r row) item() item {
 // parseRow reads what is there; what is not, or is of another type, stays zero.
 func parseRow(it item) row {
 	expires, _ := strconv.ParseInt(numberOf(it[attrExpires]), 10, 64)
+	renewed, _ := strconv.ParseInt(numberOf(it[attrRenewed]), 10, 64)
 	return row{
 		id: webhook.BodyID(textOf(it[attrID])), sealed: bytesOf(it[attrSealed]), ref: textOf(it[attrRef]),
-		keyID: textOf(it[attrKeyID]), putID: textOf(it[attrPutID]), first: webhook.InboxID(textOf(it[attrFirst])), expires: expires,
+		keyID: textOf(it[attrKeyID]), putID: textOf(it[attrPutID]), first: webhook.InboxID(textOf(it[attrFirst])), expires: expires, renewed: renewed,
 	}
 }
 
@@ -100,13 +103,13 @@ func (t rows) insert(ctx context.Context, r row) (row, error) {
 // false, and writes nothing, when there is none.
 func (t rows) renew(ctx context.Context, r row) (bool, error) {
 	values := item{
-		":x": number(r.expires), ":p": text(r.putID), ":k": text(r.keyID), ":i": text(string(r.first)),
+		":x": number(r.expires), ":t": number(r.renewed), ":p": text(r.putID), ":k": text(r.keyID), ":i": text(string(r.first)),
 		":c": &types.AttributeValueMemberB{Value: r.sealed},
 	}
-	update := "SET x = :x, p = :p, k = :k, i = if_not_exists(i, :i), z = :c REMOVE r"
+	update := "SET x = :x, t = :t, p = :p, k = :k, i = if_not_exists(i, :i), z = :c REMOVE r"
 	if r.ref != "" {
 		values[":c"] = text(r.ref)
-		update = "SET x = :x, p = :p, k = :k, i = if_not_exists(i, :i), r = :c REMOVE z"
+		update = "SET x = :x, t = :t, p = :p, k = :k, i = if_not_exists(i, :i), r = :c REMOVE z"
 	}
 	_, err := t.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.table, Key: keyOf(string(r.id)), UpdateExpression: &update,
@@ -162,6 +165,35 @@ func (t rows) putKey(ctx context.Context, id string, wrapped []byte, expires tim
 		return ours("table", "PutItem", err)
 	}
 	return nil
+}
+
+// putPiece stores a piece of a held copy. One that is there is a rival's of the
+// same event, or our own, whose reply was lost.
+func (t rows) putPiece(ctx context.Context, id string, r row, piece, wrapped []byte, pieces int) error {
+	it := item{
+		attrID: text(id), attrPutID: text(r.putID), attrKeyID: text(r.keyID), attrFirst: text(string(r.first)),
+		attrSealed: &types.AttributeValueMemberB{Value: piece}, attrWrapped: &types.AttributeValueMemberB{Value: wrapped},
+		attrPieces: number(int64(pieces)),
+	}
+	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &t.table, Item: it, ConditionExpression: aws.String("attribute_not_exists(id)"),
+	})
+	if _, exists := errors.AsType[*types.ConditionalCheckFailedException](err); exists {
+		there, err := t.read(ctx, id)
+		if err == nil && parseRow(there).putID != r.putID {
+			err = fault.New(fault.Ours, "body_hold_taken", nil)
+		}
+		return err
+	}
+	if err != nil {
+		return ours("table", "PutItem", err)
+	}
+	return nil
+}
+
+func piecesOf(it item) int {
+	n, _ := strconv.Atoi(numberOf(it[attrPieces]))
+	return n
 }
 
 func (t rows) getKey(ctx context.Context, id string) ([]byte, error) {

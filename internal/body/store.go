@@ -181,6 +181,7 @@ func (s *Store) Renew(ctx context.Context, b webhook.Body) (webhook.Placed, bool
 			return webhook.Placed{}, false, err
 		}
 	}
+	r.renewed = b.At.Unix()
 	renewed, err := s.rows.renew(ctx, r)
 	if err != nil || !renewed {
 		return webhook.Placed{}, false, err

@@ -21,7 +21,7 @@ import (
 //	        bx body_expires_at · dg payload_hash · mv matched_secret_version · sb same_body_as · cw conflict_with
 //	        uc uncovered · uw unwanted · st status · oc outcome · f fence · ac attempt_count · rn run · na next_attempt_at
 //	        lu lease_until · ci claim_id · le last_error · sl slot of a parked row · pr processed_at · x expires_at (epoch seconds)
-//	        rk recent index · fk, fa failed index
+//	        ea erased_at · lh under legal hold · rk recent index · fk, fa failed index
 //	Outbox  id outbox_id · ii inbox_id · e endpoint_id · tp topic · ca created_at · pa published_at · g generation
 //	        du due_at · wa wake_at · w wakes · dk, da due index; of an effect ei et ec eo eb ed ex ea tn as in
 //	        deliverycodec.go, and cu how far its fan-out has come
@@ -112,6 +112,10 @@ func encodeInbox(r webhook.Inbox) (attributes, error) {
 	if !r.ExpiresAt.IsZero() {
 		a["x"] = num(r.ExpiresAt.Unix())
 	}
+	setMS(a, "ea", r.ErasedAt)
+	if r.LegalHold {
+		a["lh"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
 	return a, nil
 }
 
@@ -127,6 +131,7 @@ func decodeInbox(a attributes) (webhook.Inbox, error) {
 		Status: webhook.Status(d.str("st")), Outcome: webhook.Outcome(d.str("oc")), Fence: webhook.Fence(d.num("f")),
 		AttemptCount: int(d.num("ac")), Run: int(d.num("rn")), NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"),
 		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.expiry(),
+		ErasedAt: d.ms("ea"), LegalHold: d.flag("lh"),
 	}
 	slot, ok := webhook.ParseSlot(d.str("sl"))
 	if row.Slot = slot; !ok {

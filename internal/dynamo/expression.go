@@ -80,6 +80,9 @@ func (e *expression) guard(g webhook.Guard) string {
 	if !g.BodyAliveAt.IsZero() {
 		conditions = append(conditions, e.name("bx")+" > "+e.value(ms(g.BodyAliveAt)))
 	}
+	if g.Free {
+		conditions = append(conditions, "attribute_not_exists("+e.name("ea")+")", "attribute_not_exists("+e.name("lh")+")")
+	}
 	return strings.Join(conditions, " AND ")
 }
 
@@ -139,6 +142,17 @@ func (e *expression) change(c webhook.Change) string {
 	}
 	if c.NextRun {
 		remove = append(remove, e.name("oc"))
+	}
+	if !c.ErasedAt.IsZero() {
+		put("ea", ms(c.ErasedAt))
+		put("bx", ms(c.ErasedAt))
+	}
+	switch {
+	case c.HoldByLaw:
+		put("lh", &types.AttributeValueMemberBOOL{Value: true})
+		remove = append(remove, e.name("x"))
+	case c.LetGo:
+		remove = append(remove, e.name("lh"))
 	}
 	add := []string{e.name("f") + " " + e.value(num(1))}
 	if c.Attempts != 0 {

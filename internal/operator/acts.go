@@ -44,6 +44,7 @@ func deeds() []deed {
 		{actRelease, []webhook.Status{webhook.Held}, 11, (*Operator).reopenHeld},
 		{actHold, open(), 9, (*Operator).hold},
 		{actFail, append(open(), webhook.Held), 9, (*Operator).fail},
+		{actErase, []webhook.Status{webhook.Processed, webhook.Failed}, 8, (*Operator).erase},
 	}
 }
 
@@ -119,6 +120,10 @@ func (o *Operator) wrongState(row webhook.Inbox, d deed) error {
 		return refuse("wrong_state", fmt.Sprintf("%s is PROCESSED: it was applied, and replaying it would do nothing", row.ID),
 			say("only a handler that declares itself safe can be run on an applied event again; name it with --reprocess HANDLER"), o.show(row.ID))
 	}
+	if d.name == actErase {
+		return refuse("wrong_state", fmt.Sprintf("%s is %s: an event is erased once it has ended", row.ID, row.Status),
+			say("let it end, or end it as FAILED; then run the command again"), run("to end it:", "inbox", "fail", string(row.ID)), o.show(row.ID))
+	}
 	return refuse("wrong_state", fmt.Sprintf("%s is %s; %s is for events that are %s", row.ID, row.Status, d.name, oneOf(d.from)), o.show(row.ID))
 }
 
@@ -155,7 +160,12 @@ func (o *Operator) reprocess(ctx context.Context, row webhook.Inbox, act webhook
 
 // reopen commits the change with its promise and its record, in one transaction.
 func (o *Operator) reopen(ctx context.Context, row webhook.Inbox, act webhook.Act, decide func(webhook.Inbox, time.Time) webhook.Change) (webhook.Inbox, error) {
-	if !row.Replayable(act.At) {
+	switch {
+	case row.LegalHold:
+		return row, o.underLegalHold(row.ID)
+	case !row.ErasedAt.IsZero():
+		return row, refuse("erased", fmt.Sprintf("%s was erased at %s: there is nothing left to work on", row.ID, row.ErasedAt.UTC().Format(time.DateTime)), o.show(row.ID))
+	case !row.Replayable(act.At):
 		return row, bodyGone(fmt.Sprintf("the body of %s does not last another day", row.ID))
 	}
 	change := decide(row, act.At)

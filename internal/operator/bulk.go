@@ -145,6 +145,14 @@ func (p *Plan) finish(units int) {
 // foreseen returns the code of the refusal that an event would meet, as far as
 // its row tells. again remembers what was found out about a type.
 func (o *Operator) foreseen(ctx context.Context, d deed, j webhook.Job, row webhook.Inbox, again map[string]error) (string, error) {
+	switch {
+	case d.name != actHold && d.name != actFail && row.LegalHold:
+		return codeLegalHold, nil
+	case d.name == actErase && !row.ErasedAt.IsZero():
+		return codeErasedBefore, nil
+	case !row.ErasedAt.IsZero():
+		return "erased", nil
+	}
 	reopens := d.name == actReplay || d.name == actRelease || d.name == actReprocess
 	if reopens && !row.Replayable(j.CreatedAt) {
 		return "body_gone", nil

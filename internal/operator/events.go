@@ -73,6 +73,9 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 		return nil, unreachable("the registry", err)
 	}
 	raw, err := o.Bodies.Open(ctx, row.BodyID, row.Tenant, row.Digest)
+	if errors.Is(err, ErrNoBody) && row.LegalHold {
+		raw, err = o.Bodies.OpenHeld(ctx, id, row.BodyID, row.Tenant, row.Digest)
+	}
 	switch {
 	case errors.Is(err, ErrNoBody):
 		return nil, bodyGone(fmt.Sprintf("the body of %s is not kept any more", id))

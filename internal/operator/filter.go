@@ -63,6 +63,7 @@ func (o *Operator) matches(f webhook.Filter, row webhook.Inbox) bool {
 	switch {
 	case f.Endpoint != "" && row.Endpoint != f.Endpoint, !f.HasStatus(row.Status),
 		f.MatchedVersion != "" && row.MatchedVersion != f.MatchedVersion,
+		f.Object != "" && row.ObjectID != f.Object,
 		f.Cause != "" && !causeIs(row.LastError, f.Cause):
 		return false
 	}

@@ -399,6 +399,8 @@ func (r *runner) deed(ctx context.Context, c candidate, again bool) error {
 	switch {
 	case err != nil:
 		return unreachable("the registry", err)
+	case was && r.job.Act == actErase: // marked, and perhaps no more than that
+		return r.o.finishErasing(ctx, row)
 	case was && again: // our own, whose answer was lost
 		return nil
 	case was:

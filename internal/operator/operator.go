@@ -77,11 +77,29 @@ type Inbox interface {
 	// moved on.
 	Hold(ctx context.Context, c webhook.Change, promise webhook.Outbox, a webhook.Act) (bool, error)
 	FailBy(ctx context.Context, c webhook.Change, promise webhook.OutboxID, a webhook.Act) (bool, error)
+	// EraseBy notes on an ended row that it is erased, and lists it; HoldByLawBy and
+	// LetGoBy begin and end a legal hold. False means that the row has moved on.
+	EraseBy(ctx context.Context, c webhook.Change, e webhook.Erased, a webhook.Act) (bool, error)
+	HoldByLawBy(ctx context.Context, c webhook.Change, h webhook.HeldByLaw, a webhook.Act) (bool, error)
+	LetGoBy(ctx context.Context, c webhook.Change, a webhook.Act) (bool, error)
+	// ErasedEvents and LegalHolds yield the two lists.
+	ErasedEvents(ctx context.Context, since, until time.Time) iter.Seq2[webhook.Erased, error]
+	LegalHolds(ctx context.Context) iter.Seq2[webhook.HeldByLaw, error]
 }
 
-// Bodies opens raw bodies. A body that is gone is [ErrNoBody].
+// Bodies opens and deletes raw bodies. A body that is gone is [ErrNoBody].
 type Bodies interface {
 	Open(ctx context.Context, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
+	// Look says who stored a body; false means that it is not there.
+	Look(ctx context.Context, id webhook.BodyID) (webhook.Kept, bool, error)
+	// Erase deletes a body, if putID stored or renewed it last; false means that
+	// another did since, and nothing was deleted.
+	Erase(ctx context.Context, id webhook.BodyID, putID string) (bool, error)
+	// HoldCopy makes an event's own copy of a body, which does not expire, if there is
+	// none; OpenHeld opens it, and DropCopy deletes it.
+	HoldCopy(ctx context.Context, event webhook.InboxID, id webhook.BodyID) error
+	OpenHeld(ctx context.Context, event webhook.InboxID, id webhook.BodyID, tenant webhook.Tenant, digest webhook.Digest) ([]byte, error)
+	DropCopy(ctx context.Context, event webhook.InboxID) error
 }
 
 // Business reads the business rows.
@@ -138,9 +156,10 @@ type Operator struct {
 	NewID func() string
 	// Workers bounds the events of a job that are in hand at once.
 	Workers int
-	// KeepInbox is how long a row is kept that an operator fails.
-	KeepInbox time.Duration
-	Wait      func(ctx context.Context, d time.Duration) error
+	// KeepInbox is how long a row is kept that an operator fails, and KeepBody how
+	// long a body is kept from its receipt.
+	KeepInbox, KeepBody time.Duration
+	Wait                func(ctx context.Context, d time.Duration) error
 	// Mixed returns 0 to n-1 in an order that the seed alone decides.
 	Mixed func(seed uint64, n int) []int
 }

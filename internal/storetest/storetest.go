@@ -769,6 +769,6 @@ func LargestRow() webhook.Inbox {
 	row.SameBodyAs, row.Uncovered, row.Unwanted = row.ID, true, true
 	row.Status, row.Outcome, row.Fence, row.AttemptCount, row.Run = webhook.Processed, webhook.AlreadyApplied, 1_000_000, 100, 10
 	row.LeaseUntil, row.ClaimID, row.LastError = now, webhook.ClaimID(long(26)), long(webhook.LastErrorBytesMax)
-	row.ProcessedAt, row.ExpiresAt = now, now
+	row.ProcessedAt, row.ExpiresAt, row.ErasedAt = now, now, now
 	return row
 }

@@ -89,6 +89,9 @@ type Inbox struct {
 	Slot          Slot // where a PARKED row waits; none in every other state
 	ProcessedAt   time.Time
 	ExpiresAt     time.Time // set only at a terminal state
+	// ErasedAt is when an operator erased what was sent; LegalHold keeps it from that.
+	ErasedAt  time.Time
+	LegalHold bool
 }
 
 // Outbox is a promise that somebody will be told about a subject. It exists

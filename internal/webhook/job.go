@@ -14,6 +14,8 @@ type Filter struct {
 	Statuses     []Status `json:",omitempty"`
 	// Kind is our name of a kind, or the provider's name of a type.
 	Kind string `json:",omitempty"`
+	// Object is the provider's id of the object that an event is about.
+	Object string `json:",omitempty"`
 	// Cause is the code that a row's last error begins with.
 	Cause          string     `json:",omitempty"`
 	MatchedVersion KeyVersion `json:",omitempty"`

@@ -20,6 +20,8 @@ type Guard struct {
 	AttemptsBelow int
 	// BodyAliveAt, when set, asks for a body that lives beyond it.
 	BodyAliveAt time.Time
+	// Free asks for a row that is neither erased nor under legal hold.
+	Free bool
 }
 
 // Allows reports whether the guard holds for a row. The store evaluates the
@@ -33,6 +35,8 @@ func (g Guard) Allows(row Inbox) bool {
 	case g.AttemptsBelow > 0 && row.AttemptCount >= g.AttemptsBelow:
 		return false
 	case !g.BodyAliveAt.IsZero() && !row.BodyExpiresAt.After(g.BodyAliveAt):
+		return false
+	case g.Free && (row.LegalHold || !row.ErasedAt.IsZero()):
 		return false
 	case row.Status.Waiting() && !g.DueBy.IsZero():
 		return !row.NextAttemptAt.After(g.DueBy)
@@ -65,6 +69,10 @@ type Change struct {
 	Leaves      Slot
 	ProcessedAt time.Time
 	ExpiresAt   time.Time // zero: unchanged
+	// ErasedAt, when set, is noted, and is the end of the body's life.
+	ErasedAt  time.Time
+	HoldByLaw bool // the row is under legal hold, and has no expiry
+	LetGo     bool // it is not any more
 }
 
 // Apply returns the row after the change.
@@ -96,6 +104,15 @@ func (c Change) Apply(row Inbox) Inbox {
 	}
 	if !c.ExpiresAt.IsZero() {
 		row.ExpiresAt = c.ExpiresAt
+	}
+	if !c.ErasedAt.IsZero() {
+		row.ErasedAt, row.BodyExpiresAt = c.ErasedAt, c.ErasedAt
+	}
+	switch {
+	case c.HoldByLaw:
+		row.LegalHold, row.ExpiresAt = true, time.Time{}
+	case c.LetGo:
+		row.LegalHold = false
 	}
 	return row
 }
@@ -222,7 +239,7 @@ func (row Inbox) Reprocess(now time.Time) Change {
 func (row Inbox) reopen(transition string, now time.Time) Change {
 	return Change{
 		Transition: transition, ID: row.ID,
-		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence, BodyAliveAt: now.Add(replayBody)},
+		Guard: Guard{From: []Status{row.Status}, Fence: row.Fence, BodyAliveAt: now.Add(replayBody), Free: true},
 		To:    Received, NextAttemptAt: now, Reopen: true,
 	}
 }

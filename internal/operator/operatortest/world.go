@@ -41,6 +41,12 @@ type World struct {
 	Applied  map[webhook.InboxID]bool
 	Promises map[webhook.OutboxID]webhook.Outbox
 	Bodies   map[webhook.BodyID][]byte
+	// Kept is who stored a body, where it is not the one event that has it. Copies are
+	// those of events under legal hold, by event; Erased and LegalHolds are the lists.
+	Kept       map[webhook.BodyID]webhook.Kept
+	Copies     map[webhook.InboxID][]byte
+	Erased     []webhook.Erased
+	LegalHolds map[webhook.InboxID]webhook.HeldByLaw
 	Items    map[webhook.Key]webhook.Item
 	// Subscriptions, Deliveries and Attempts are the outbound half; Woken is what the
 	// dispatcher was told, and OnWake, when set, is the dispatcher.
@@ -88,9 +94,13 @@ func New() *World {
 		Applied:   map[webhook.InboxID]bool{},
 		Promises:  map[webhook.OutboxID]webhook.Outbox{},
 		Bodies:    map[webhook.BodyID][]byte{},
+		Kept:      map[webhook.BodyID]webhook.Kept{},
+		Copies:    map[webhook.InboxID][]byte{},
 		Items:     map[webhook.Key]webhook.Item{},
 		Sequences: map[webhook.SequenceID]webhook.Sequence{},
 		current:   map[string]webhook.KeyVersion{},
+
+		LegalHolds: map[webhook.InboxID]webhook.HeldByLaw{},
 
 		Subscriptions: map[delivery.SubscriptionID]delivery.Subscription{},
 		Deliveries:    map[delivery.ID]delivery.Delivery{},
@@ -112,7 +122,7 @@ func (w *World) Operator() *operator.Operator {
 		EventDeadLetters: letters{w, &w.EventLetters}, RelayFailures: letters{w, &w.RelayLetters},
 		Providers: w.Providers, Router: w.Router, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },
-		Now: w.now, Workers: 1, KeepInbox: 400 * 24 * time.Hour,
+		Now: w.now, Workers: 1, KeepInbox: 400 * 24 * time.Hour, KeepBody: 30 * 24 * time.Hour,
 		NewID: func() string {
 			w.mu.Lock()
 			defer w.mu.Unlock()
