@@ -99,12 +99,18 @@ type Queue struct {
 // knows, is given back: it ends in the dead letters, where somebody looks.
 // Every other message is finished with, whatever became of its row.
 func (q *Queue) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	return each(ctx, batch, q.handle), nil
+}
+
+// each hands the messages of a batch to handle, side by side, and reports those
+// that it does not finish with.
+func each(ctx context.Context, batch events.SQSEvent, handle func(context.Context, events.SQSMessage) bool) events.SQSEventResponse {
 	var response events.SQSEventResponse
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for _, message := range batch.Records {
 		wg.Go(func() {
-			if q.handle(ctx, message) {
+			if handle(ctx, message) {
 				return
 			}
 			mu.Lock()
@@ -116,25 +122,42 @@ func (q *Queue) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEv
 	sort.Slice(response.BatchItemFailures, func(i, j int) bool {
 		return response.BatchItemFailures[i].ItemIdentifier < response.BatchItemFailures[j].ItemIdentifier
 	})
-	return response, nil
+	return response
+}
+
+// wakeOf reads a message that is to be one of ours. What is not, or is of a newer
+// version than this program's, is told in the line and given back.
+func wakeOf(message events.SQSMessage, line *telemetry.Line, ours func(webhook.Wake) bool) (webhook.Wake, bool) {
+	var wake webhook.Wake
+	err := json.Unmarshal([]byte(message.Body), &wake)
+	switch {
+	case err != nil || !ours(wake):
+		line.Str("decision", "not_a_wake").Str("message_id", message.MessageId).Count("not_a_wake", 1)
+		return wake, false
+	case wake.Version > webhook.WakeVersion:
+		line.Str("decision", "newer_wake").Str("message_id", message.MessageId).Count("newer_wake", 1)
+		return wake, false
+	}
+	return wake, true
+}
+
+// recovered finishes with a message in whose work a rule of our own was broken in
+// mid-air. The lease frees the row.
+func recovered(v any, line *telemetry.Line) {
+	line.Str("decision", "panic").Err(fmt.Errorf("a %T", v)).Count("panic", 1)
 }
 
 func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished bool) {
 	line := &telemetry.Line{}
 	defer func() {
 		if v := recover(); v != nil {
-			// Our own rule was broken in mid-air. The lease frees the row.
-			q.Log.Write(line.Str("decision", "panic").Err(fmt.Errorf("a %T", v)).Count("panic", 1))
+			recovered(v, line)
 			finished = true
 		}
+		q.Log.Write(line)
 	}()
-	var wake webhook.Wake
-	if err := json.Unmarshal([]byte(message.Body), &wake); err != nil || wake.InboxID == "" || wake.Topic != webhook.TopicProcess {
-		q.Log.Write(line.Str("decision", "not_a_wake").Str("message_id", message.MessageId).Count("not_a_wake", 1))
-		return false
-	}
-	if wake.Version > webhook.WakeVersion {
-		q.Log.Write(line.Str("decision", "newer_wake").Str("message_id", message.MessageId).Count("newer_wake", 1))
+	wake, ok := wakeOf(message, line, func(w webhook.Wake) bool { return w.InboxID != "" && w.Topic == webhook.TopicProcess })
+	if !ok {
 		return false
 	}
 	r := q.Processor.Process(ctx, wake)
@@ -142,9 +165,9 @@ func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished
 	if r.Decision == "failed" && r.Code == processor.GapExpired {
 		line.Count(r.Code, 1) // it has an alarm of its own: what is missing is somebody else's event
 	}
-	q.Log.Write(line.Str("decision", r.Decision).Str("inbox_id", string(r.InboxID)).Str("endpoint_id", string(r.Endpoint)).
+	line.Str("decision", r.Decision).Str("inbox_id", string(r.InboxID)).Str("endpoint_id", string(r.Endpoint)).
 		Str("kind", string(r.Kind)).Str("code", r.Code).Str("fault", string(r.Fault)).Str("attempt", strconv.Itoa(r.Attempt)).
-		Err(r.Err).Count(r.Decision, 1).Millis("age_ms", r.Age))
+		Err(r.Err).Count(r.Decision, 1).Millis("age_ms", r.Age)
 	return true
 }
 

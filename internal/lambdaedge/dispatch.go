@@ -2,13 +2,9 @@ package lambdaedge
 
 import (
 	"context"
-	"fmt"
-	"sort"
 	"strconv"
-	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/go-json-experiment/json"
 
 	"dakghar/internal/dispatcher"
 	"dakghar/internal/telemetry"
@@ -25,43 +21,20 @@ type Dispatch struct {
 // another's partner. As in [Queue.Handle], only a message that is no wake-up of
 // ours, or a newer one, is given back.
 func (q *Dispatch) Handle(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	var response events.SQSEventResponse
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for _, message := range batch.Records {
-		wg.Go(func() {
-			if q.handle(ctx, message) {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: message.MessageId})
-		})
-	}
-	wg.Wait()
-	sort.Slice(response.BatchItemFailures, func(i, j int) bool {
-		return response.BatchItemFailures[i].ItemIdentifier < response.BatchItemFailures[j].ItemIdentifier
-	})
-	return response, nil
+	return each(ctx, batch, q.handle), nil
 }
 
 func (q *Dispatch) handle(ctx context.Context, message events.SQSMessage) (finished bool) {
 	line := &telemetry.Line{}
 	defer func() {
 		if v := recover(); v != nil {
-			// Our own rule was broken in mid-air. The lease frees the row.
-			q.Log.Write(line.Str("decision", "panic").Err(fmt.Errorf("a %T", v)).Count("panic", 1))
+			recovered(v, line)
 			finished = true
 		}
+		q.Log.Write(line)
 	}()
-	var wake webhook.Wake
-	err := json.Unmarshal([]byte(message.Body), &wake)
-	switch {
-	case err != nil || wake.Topic != webhook.TopicEffect && wake.Topic != webhook.TopicDeliver || wake.Topic == webhook.TopicDeliver && wake.Delivery == "":
-		q.Log.Write(line.Str("decision", "not_a_wake").Str("message_id", message.MessageId).Count("not_a_wake", 1))
-		return false
-	case wake.Version > webhook.WakeVersion:
-		q.Log.Write(line.Str("decision", "newer_wake").Str("message_id", message.MessageId).Count("newer_wake", 1))
+	wake, ok := wakeOf(message, line, dispatched)
+	if !ok {
 		return false
 	}
 	r := q.Dispatcher.Handle(ctx, wake)
@@ -79,6 +52,10 @@ func (q *Dispatch) handle(ctx context.Context, message events.SQSMessage) (finis
 	if r.AutoPaused {
 		line.Count("subscription_paused", 1)
 	}
-	q.Log.Write(line)
 	return true
+}
+
+// dispatched reports whether a wake-up is for the dispatcher.
+func dispatched(w webhook.Wake) bool {
+	return w.Topic == webhook.TopicEffect || w.Topic == webhook.TopicDeliver && w.Delivery != ""
 }
