@@ -24,7 +24,6 @@ func effectOf(name string) webhook.Effect {
 // Proves X1 (recorded): an operator's promise to a partner commits with its
 // record, once.
 func TestAnOperatorsPromiseIsMadeOnce(t *testing.T) {
-	t.Parallel()
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		e := effectOf("test")
 		e.Call = "partner"

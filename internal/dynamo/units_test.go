@@ -86,7 +86,12 @@ func TestWhatAnOperatorsActsCost(t *testing.T) {
 	row = claimAndComplete(t, s, row)
 	m.units = 0
 	reopen("reprocess", row.Reprocess(noon))
-	want := map[string]float64{"hold": 9, "release": 11, "bring near": 1, "fail": 9, "replay": 11, "reprocess": 10}
+	row = claimAndComplete(t, s, row)
+	m.units = 0
+	erase := row.Erase(noon)
+	ok, err = s.EraseBy(t.Context(), erase, webhook.Erased{InboxID: row.ID, Endpoint: row.Endpoint, BodyID: row.BodyID, At: noon}, act("erase"))
+	cost("erase", ok, err)
+	want := map[string]float64{"erase": 8, "hold": 9, "release": 11, "bring near": 1, "fail": 9, "replay": 11, "reprocess": 10}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("write units (-want +got):\n%s", diff)
 	}
@@ -99,7 +104,7 @@ func claimAndComplete(t *testing.T, s *dynamo.Store, row webhook.Inbox) webhook.
 		t.Fatalf("claim: %v, %v", ok, err)
 	}
 	change := claimed.Complete(webhook.Applied, noon, time.Hour)
-	if v, err := s.Complete(t.Context(), webhook.Completion{Change: change, Claim: "c", Mark: &webhook.Mark{InboxID: row.ID, At: noon}}); err != nil || v != webhook.Committed {
+	if v, err := s.Complete(t.Context(), webhook.Completion{Change: change, Claim: "c", Mark: &webhook.Mark{InboxID: row.ID, Run: row.Run, At: noon}}); err != nil || v != webhook.Committed {
 		t.Fatalf("complete: %v, %v", v, err)
 	}
 	return change.Apply(*claimed)
