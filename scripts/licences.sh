@@ -52,9 +52,10 @@ verdict() {
 }
 
 if [[ ${1:-} == --identify ]]; then
-  mapfile -t found < <(identify "${2:?--identify takes a file}")
-  ((${#found[@]} == 0)) || printf '%s\n' "${found[@]}"
-  why=$(verdict ${found[@]+"${found[@]}"})
+  found=$(identify "${2:?--identify takes a file}")
+  [[ -z $found ]] || printf '%s\n' "$found"
+  # shellcheck disable=SC2086 # one word a licence, here and below
+  why=$(verdict $found)
   [[ -z $why ]] || { echo "licences: $2: $why" >&2; exit 1; }
   exit 0
 fi
@@ -71,7 +72,6 @@ used() {
   go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}{{"\t"}}{{.Version}}{{"\t"}}{{.Dir}}{{"\t"}}{{$.Dir}}{{end}}{{end}}' "$@" |
     awk -v set="$set" 'NF { print $0 "\t" set }' >"$scratch/$set"
 }
-export GOFLAGS=-mod=readonly
 GOOS=linux GOARCH=arm64 CGO_ENABLED=0 used functions -tags lambda.norpc ./functions/...
 # The command is built for what its users have.
 CGO_ENABLED=0 used command ./cmd/dakghar
@@ -100,20 +100,19 @@ row() { # SET MODULE VERSION LICENCES...
 
 printf '%-10s %-62s %-12s %s\n' IN MODULE VERSION LICENCE
 goroot=$(go env GOROOT)
-mapfile -t found < <(identify "$goroot/LICENSE")
-row functions 'Go and its standard library' "$(go env GOVERSION)" ${found[@]+"${found[@]}"}
+row functions 'Go and its standard library' "$(go env GOVERSION)" $(identify "$goroot/LICENSE")
 for set in functions command tests; do
   while IFS=$'\t' read -r module version; do
-    mapfile -t found < <(
+    found=$(
       awk -F '\t' -v module="$module" '$2 == module { print $4 }' "$scratch/directories" | while read -r directory; do
-        # Files that only tell what others say, and the licence of AWS's sample code in a README, are none.
+        # Files that only sum up what others say are none.
         find "$directory" -maxdepth 1 -type f \( -iname 'licen[sc]e*' -o -iname 'copying*' -o -iname 'unlicense*' \) ! -iname '*summary*' -print
       done | while read -r file; do
         name=$(identify "$file")
         echo "${name:-unknown}"
       done | sort -u
     )
-    row "$set" "$module" "$version" ${found[@]+"${found[@]}"}
+    row "$set" "$module" "$version" $found
   done < <(awk -F '\t' -v set="$set" '$1 == set { print $2 "\t" $3 }' "$scratch/directories" | sort -u)
 done
 exit "$status"

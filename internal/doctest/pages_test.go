@@ -44,9 +44,10 @@ func pages(t *testing.T) []page {
 		"docs/operate/backfill.md": {
 			files: map[string]string{"key.txt": "rk_test_made_up_for_the_backfill_page"}, providers: listedEvents(), arrange: endpointsOnly,
 		},
-		"docs/operate/pause.md":         {arrange: eventsWait, slow: true},
-		"docs/operate/rotate-secret.md": {files: map[string]string{"new.txt": "whsec_second_secret_of_the_demo_page"}},
-		"docs/operate/secret-leaked.md": {files: map[string]string{"fresh.txt": "whsec_second_secret_of_the_demo_page"}},
+		"docs/operate/pause.md":           {arrange: eventsWait, slow: true},
+		"docs/operate/provider-outage.md": {slow: true},
+		"docs/operate/rotate-secret.md":   {files: map[string]string{"new.txt": "whsec_second_secret_of_the_demo_page"}},
+		"docs/operate/secret-leaked.md":   {files: map[string]string{"fresh.txt": "whsec_second_secret_of_the_demo_page"}},
 	}
 	for _, path := range found(t, "docs/operate/*.md") {
 		p := presumed[path]
