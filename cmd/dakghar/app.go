@@ -79,7 +79,7 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 	},
 		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
 		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(), a.subscriptionCommand(), a.deliveryCommand(),
-		a.capacityCommand(),
+		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(),
 	)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)

@@ -192,6 +192,7 @@ type filterView struct {
 	Subscription   word             `json:"subscription_id"`
 	Statuses       []webhook.Status `json:"statuses"`
 	Kind           word             `json:"kind"`
+	Object         word             `json:"object_id"`
 	Cause          word             `json:"cause"`
 	MatchedVersion word             `json:"matched_secret_version"`
 	Since          stamp            `json:"since"`
@@ -200,6 +201,6 @@ type filterView struct {
 
 func filterJSON(f webhook.Filter) filterView {
 	return filterView{
-		word(f.Endpoint), word(f.Subscription), append([]webhook.Status{}, f.Statuses...), word(f.Kind), word(f.Cause), word(f.MatchedVersion), stamp(f.Since), stamp(f.Until),
+		word(f.Endpoint), word(f.Subscription), append([]webhook.Status{}, f.Statuses...), word(f.Kind), word(f.Object), word(f.Cause), word(f.MatchedVersion), stamp(f.Since), stamp(f.Until),
 	}
 }

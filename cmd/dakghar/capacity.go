@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ const pricesFileMax = 1 << 20
 func (a *app) capacityCommand() *cobra.Command {
 	load := capacity.Defaults()
 	var file string
+	var only []string
 	var show bool
 	c := a.command(&cobra.Command{
 		Use:   "capacity",
@@ -36,6 +38,7 @@ concurrency and price follow from them.
 --rps is the peak, for which quotas and tables must suffice; --average-rps what is paid
 for, the peak all month long unless given.`,
 		Example: `  dakghar capacity --rps 2000 --body-kib 10
+  dakghar capacity --rps 2000 --only table,quota
   dakghar capacity --rps 2000 --average-rps 200 --subscriptions 2 --retry-ratio 0.05
   dakghar capacity --rps 500 --body-kib 200 --compression 1.5 --json
   dakghar capacity --print-prices > eu-west-1.json
@@ -52,13 +55,18 @@ for, the peak all month long unless given.`,
 		if err != nil {
 			return &operator.Refusal{
 				Code: "prices_file", Problem: err.Error(),
-				Next: []operator.Step{{Text: "begin with the prices of us-east-1:", Command: []string{"capacity", "--print-prices", "--help"}}},
+				Next: []operator.Step{{Text: "begin with the prices of us-east-1: dakghar capacity --print-prices > FILE"}},
 			}
 		}
-		return a.showCapacity(capacity.Estimate(load, prices))
+		shown, err := chosen(sections(capacity.Estimate(load, prices)), only)
+		if err != nil {
+			return err
+		}
+		return a.showCapacity(shown)
 	})
 	f := c.Flags()
 	f.StringVar(&file, "region-prices", "", "file of another region's prices, as --print-prices prints them (default: us-east-1's)")
+	f.StringSliceVar(&only, "only", nil, "print only these tables: units, table, function, cpu, calls, storage, burst, quota, cost")
 	f.BoolVar(&show, "print-prices", false, "print the prices that are used, with their sources, and nothing else")
 	for _, x := range []struct {
 		at          *float64
@@ -117,8 +125,25 @@ type capacitySection struct {
 	rows              [][]any
 }
 
-func (a *app) showCapacity(r capacity.Report) error {
-	for i, s := range sections(r) {
+// chosen leaves out the sections that are not asked for.
+func chosen(all []capacitySection, only []string) ([]capacitySection, error) {
+	if len(only) == 0 {
+		return all, nil
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, s.record)
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return nil, &operator.Refusal{Code: "usage", Usage: true, Problem: fmt.Sprintf("--only %q: there is %s", name, strings.Join(names, ", "))}
+		}
+	}
+	return slices.DeleteFunc(all, func(s capacitySection) bool { return !slices.Contains(only, s.record) }), nil
+}
+
+func (a *app) showCapacity(all []capacitySection) error {
+	for i, s := range all {
 		if a.json {
 			if err := a.capacityJSON(s); err != nil {
 				return err
@@ -192,11 +217,11 @@ func workSection(r capacity.Report) capacitySection {
 func tableSection(r capacity.Report) capacitySection {
 	s := capacitySection{
 		record: "table", title: "Tables at the peak, units a second",
-		columns:  []string{"table", "write_per_s", "index_write_per_s", "read_per_s", "warm_write_units"},
-		headings: []string{"table", "write", "of it index", "read", "warm write units"},
+		columns:  []string{"table", "write_per_s", "index_write_per_s", "read_per_s", "warm_write_units", "warm_index_write_units"},
+		headings: []string{"table", "write", "of it index", "read", "warm write", "warm indexes"},
 	}
 	for _, t := range r.Tables {
-		s.rows = append(s.rows, []any{string(t.Table), t.Write, t.Index, t.Read, t.Warm})
+		s.rows = append(s.rows, []any{string(t.Table), t.Write, t.Index, t.Read, t.Warm, t.WarmIndex})
 	}
 	return s
 }
@@ -236,7 +261,7 @@ func callSection(r capacity.Report) capacitySection {
 	}
 	logs := r.Load.LogBytes()
 	s.rows = append(s.rows,
-		[]any{"bytes of log", logs * r.Load.RPS, r.Month() * logs, fmt.Sprintf("%.4g an event", logs)},
+		[]any{"megabytes of log", logs * r.Load.RPS / 1e6, r.Month() * logs / 1e6, fmt.Sprintf("bytes an event %.4g", logs)},
 		[]any{"shards of the outbox's stream", r.Load.Shards(), "", "one a partition; the relay may work on 10 batches of each at once"})
 	return s
 }
@@ -268,8 +293,8 @@ func burstSection(r capacity.Report) capacitySection {
 func quotaSection(r capacity.Report) capacitySection {
 	s := capacitySection{
 		record: "quota", title: "Quotas",
-		columns:  []string{"what", "default", "need", "raise", "source"},
-		headings: []string{"quota", "default", "needed", "raise", "read at"},
+		columns:  []string{"what", "default", "need", "raise", "page"},
+		headings: []string{"quota", "default", "needed", "raise", "where it stands"},
 	}
 	for _, q := range r.Quotas {
 		s.rows = append(s.rows, []any{q.What, q.Default, q.Need, q.Raise, q.URL})

@@ -201,10 +201,12 @@ Who did it, and why, is recorded with each event (see audit list).`,
 
 // actOnAll plans, asks, and runs the job.
 func (a *app) actOnAll(ctx context.Context, op *operator.Operator, b operator.Bulk, f bulkFlags) error {
-	var err error
-	if b.Filter, err = f.filter.filter(a.now()); err != nil {
+	object := b.Filter.Object
+	filter, err := f.filter.filter(a.now())
+	if err != nil {
 		return err
 	}
+	b.Filter, b.Filter.Object = filter, object
 	plan, err := op.PlanBulk(ctx, b)
 	if err != nil {
 		return err
@@ -248,6 +250,8 @@ type eventView struct {
 	SameBodyAs           word   `json:"same_body_as"`
 	ConflictWith         word   `json:"conflict_with"`
 	Uncovered            bool   `json:"uncovered"`
+	ErasedAt             stamp  `json:"erased_at"`
+	LegalHold            bool   `json:"legal_hold"`
 }
 
 func eventJSON(r webhook.Inbox) eventView {
@@ -259,11 +263,16 @@ func eventJSON(r webhook.Inbox) eventView {
 		ProcessedAt: stamp(r.ProcessedAt), NextAttemptAt: stamp(r.NextAttemptAt), LeaseUntil: stamp(r.LeaseUntil), LastError: word(r.LastError),
 		RawPayloadRef: word(r.BodyID), PayloadHash: word(r.Digest), BodyExpiresAt: stamp(r.BodyExpiresAt), ExpiresAt: stamp(r.ExpiresAt),
 		SameBodyAs: word(r.SameBodyAs), ConflictWith: word(r.ConflictWith), Uncovered: r.Uncovered,
+		ErasedAt: stamp(r.ErasedAt), LegalHold: r.LegalHold,
 	}
 }
 
 // eventRows is an inbox row for a person: what it does not have is left out.
 func eventRows(r webhook.Inbox) [][]string {
+	legalHold := ""
+	if r.LegalHold {
+		legalHold = "yes"
+	}
 	var rows [][]string
 	for _, row := range [][]string{
 		{"inbox id", string(r.ID)}, {"status", string(r.Status)}, {"outcome", string(r.Outcome)}, {"last error", r.LastError},
@@ -274,6 +283,7 @@ func eventRows(r webhook.Inbox) [][]string {
 		{"attempts", number(r.AttemptCount)}, {"fence", number(int(r.Fence))},
 		{"key", string(r.MatchedVersion)}, {"body", string(r.BodyID)}, {"body kept until", when(r.BodyExpiresAt)}, {"payload hash", string(r.Digest)},
 		{"same body as", string(r.SameBodyAs)}, {"conflict with", string(r.ConflictWith)},
+		{"erased", when(r.ErasedAt)}, {"legal hold", legalHold},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)

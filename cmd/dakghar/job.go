@@ -132,7 +132,7 @@ func (a *app) showJob(j webhook.Job) error {
 	var rows [][]string
 	for _, row := range [][]string{
 		{"job", j.ID}, {"state", string(j.State)}, {"act", j.Act}, {"handler", j.Handler},
-		{"endpoint", string(f.Endpoint)}, {"subscription", f.Subscription}, {"status", joined(f.Statuses)}, {"kind", f.Kind}, {"cause", f.Cause}, {"key", string(f.MatchedVersion)},
+		{"endpoint", string(f.Endpoint)}, {"subscription", f.Subscription}, {"status", joined(f.Statuses)}, {"kind", f.Kind}, {"object", f.Object}, {"cause", f.Cause}, {"key", string(f.MatchedVersion)},
 		{"since", when(f.Since)}, {"until", when(f.Until)},
 		{"matched", number(j.Matched)}, {"done", number(j.Done)}, {"left alone", counts(j.Left)},
 		{"rate", number(j.Rate)}, {"begins", when(j.NotBefore)}, {"created", when(j.CreatedAt)}, {"updated", when(j.UpdatedAt)}, {"who", j.Who}, {"why", j.Why},

@@ -65,6 +65,16 @@
 // The bucket's lifecycle must leave objects at least a day longer than a body's
 // life. A row that is over, not swept, and without its object is renewed like any other.
 //
+// # Erasing and legal hold
+//
+// [Store.Erase] takes the object before the row, the reverse of all others: a death
+// in between leaves a row that still names what is left, and by then nobody may
+// read it any more. Objects that a renewal superseded go with the bucket's lifecycle.
+//
+// [Store.HoldCopy] keeps an event's own copy, with its wrapped key, in rows without
+// a life ("hold#"): neither the sweep, nor a renewal that seals anew, nor the
+// erasing of another event with these bytes reaches it.
+//
 // # Expiry
 //
 // The expiry told to callers is exact: received + life. The table's time to

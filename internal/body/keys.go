@@ -73,7 +73,7 @@ func (r *ring) forSealing(ctx context.Context, tenant webhook.Tenant) (*dataKey,
 }
 
 // take returns the tenant's key if it may seal once more, and whether a new one
-// should be asked for: at half its time or seven eighths of its count.
+// should be asked for.
 func (r *ring) take(tenant webhook.Tenant) (k *dataKey, renew bool) {
 	now := r.cfg.Now()
 	r.mu.Lock()
@@ -84,7 +84,7 @@ func (r *ring) take(tenant webhook.Tenant) (k *dataKey, renew bool) {
 	}
 	k.seals++
 	k.used = now
-	due := now.Sub(k.born) >= r.cfg.KeySoft || k.seals >= r.cfg.KeySealsMax-r.cfg.KeySealsMax/8
+	due := r.due(k, now)
 	if !due || now.Before(k.renewAt) {
 		return k, false
 	}
@@ -95,10 +95,28 @@ func (r *ring) take(tenant webhook.Tenant) (k *dataKey, renew bool) {
 func (r *ring) startGenerate(ctx context.Context, tenant webhook.Tenant) <-chan singleflight.Result {
 	ctx = context.WithoutCancel(ctx)
 	return r.calls.DoChan("seal:"+string(tenant), func() (any, error) {
+		if r.young(tenant) {
+			return nil, nil // who looked before the last call ended needs none of his own
+		}
 		ctx, cancel := context.WithTimeout(ctx, r.cfg.KeyTimeout)
 		defer cancel()
 		return nil, r.generate(ctx, tenant)
 	})
+}
+
+// young reports whether the tenant has a key that needs no successor yet.
+func (r *ring) young(tenant webhook.Tenant) bool {
+	now := r.cfg.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.sealing[tenant]
+	return k != nil && !r.due(k, now)
+}
+
+// due reports whether a key needs a successor: at half its time or seven eighths
+// of its count.
+func (r *ring) due(k *dataKey, now time.Time) bool {
+	return now.Sub(k.born) >= r.cfg.KeySoft || k.seals >= r.cfg.KeySealsMax-r.cfg.KeySealsMax/8
 }
 
 // await waits for a call, no longer than the caller's context.

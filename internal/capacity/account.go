@@ -63,11 +63,11 @@ func (l Load) calls(all []Function) []Calls {
 	queue := of("SQS requests", l.RPS*requests, "")
 	queue.PerSecond += idlePolls
 	queue.PerMonth += idlePolls * monthSeconds
-	queue.Note = fmt.Sprintf("%.3g messages and %.3g requests an event, %.2g polls a second while idle", messages, requests, idlePolls)
+	queue.Note = fmt.Sprintf("messages an event %.3g, requests %.3g; polls a second while idle %.2g", messages, requests, idlePolls)
 	list := []Calls{
 		queue,
 		of("KMS, data keys", (in+in*(work+out))/hour, "each ingress process makes one an hour, and each worker unwraps all of them, at most"),
-		of("Secrets Manager", (in*met+out*l.Subscriptions)/secretSeconds, fmt.Sprintf("%.4g ingress processes confirm %.4g keys every 5 minutes, at most", in, met)),
+		of("Secrets Manager", (in*met+out*l.Subscriptions)/secretSeconds, fmt.Sprintf("ingress processes %.4g, keys that each confirms every 5 minutes %.4g, at most", in, met)),
 		of("endpoint rows read", in*met/registrySecond, "every 30 seconds"),
 	}
 	if l.inBucket() {
@@ -112,7 +112,8 @@ func (l Load) bursts(all []Function) []Burst {
 	return append(list, Burst{"to double what the tables bear", 30 * 60, "an on-demand table takes twice its earlier peak at once; more than that wants half an hour, or warm throughput"})
 }
 
-// Where quotas and their defaults were read.
+// The pages that decide about quotas. The defaults are those that were quoted in
+// November 2026; an account may have others.
 const (
 	docs     = "https://docs.aws.amazon.com/"
 	apiDocs  = docs + "apigateway/latest/developerguide/http-api-quotas.html"
@@ -132,9 +133,9 @@ func (l Load) quotas(r Report) []Quota {
 		lambda += f.Concurrency
 		perSecond = max(perSecond, f.Invocations)
 	}
-	table, warm := 0.0, 0.0
+	table, own := 0.0, 0.0
 	for _, t := range r.Tables {
-		table, warm = max(table, t.Write), max(warm, t.Warm)
+		table, own = max(table, t.Write), max(own, t.Write-t.Index)
 	}
 	flying := 0.0
 	for _, f := range r.Functions {
@@ -148,11 +149,11 @@ func (l Load) quotas(r Report) []Quota {
 		of("template: RouteRatePerSecond", routeRate, requests, "template.yaml"),
 		of("Lambda environments, all functions", 1000, lambda, lamDocs),
 		of("Lambda environments for that many requests a second (10 each)", 1000, math.Ceil(perSecond/10), lamDocs),
-		of("DynamoDB write units a second that a new table bears", newTable, table, warmDocs),
-		of("DynamoDB write units a second, a table", 40_000, table, dynDocs),
+		of("DynamoDB write units a second that a new table bears", newTable, own, warmDocs),
+		of("DynamoDB write units a second, a table and its indexes", 40_000, table, dynDocs),
 		of("DynamoDB write units a second of one index key (16 shards)", 1000, l.RPS/16, keyDocs),
 		of("SQS messages in flight", 120_000, flying, sqsDocs),
-		of("KMS symmetric requests a second", 10_000, r.calls("KMS, data keys"), kmsDocs),
+		of("KMS symmetric requests a second (differs by region)", 10_000, r.calls("KMS, data keys"), kmsDocs),
 		of("Secrets Manager GetSecretValue a second", 10_000, r.calls("Secrets Manager"), secDocs),
 	}
 }
@@ -166,9 +167,10 @@ func (r Report) calls(what string) float64 {
 	return 0
 }
 
-// The template's alarms, and the metrics that a stack with one provider shows.
+// Alarms is how many the template has; metrics are those that a stack with one
+// provider shows, assumed.
 const (
-	alarms  = 23
+	Alarms  = 23
 	metrics = 60
 )
 
@@ -209,7 +211,7 @@ func (l Load) costs(r Report, p Prices) []Cost {
 		monthly("bucket", r.inBucket()*p.of("s3_storage"))
 	}
 	monthly("logs kept", l.LogBytes()*l.average()*86400*l.LogDays/gb*logCompressed*p.of("log_storage"))
-	monthly("metrics and alarms", metrics*p.of("metric")+alarms*p.of("alarm"))
+	monthly("metrics and alarms", metrics*p.of("metric")+Alarms*p.of("alarm"))
 	return list
 }
 

@@ -8,7 +8,7 @@
 //   - Units are those that the tests count on the embedded store, by stage and by
 //     table; a test fails when one of them moves.
 //   - What is measured, what is assumed and what was read somewhere is told apart
-//     in each line, and every price and quota names where it was read and when.
+//     in each line, and every price and quota names the page that decides.
 //
 // It asks no service and no clock, and knows nothing of discounts, free tiers,
 // support plans or taxes. It refuses a load that makes no sense rather than

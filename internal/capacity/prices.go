@@ -15,8 +15,9 @@ type Price struct {
 	USD      float64 // for Per units
 	Per      float64
 	Unit     string
-	// URL and Date are where it was read, and when it was last compared.
-	URL, Date string
+	// URL is the page that decides. Via is where the number was taken from, as of
+	// Date; "not compared" is a number that everybody quotes and nobody looked up.
+	URL, Via, Date string
 }
 
 // Prices are a region's.
@@ -65,8 +66,8 @@ func ParsePrices(raw []byte) (Prices, error) {
 			problems = append(problems, x.ID+" is there twice")
 		case x.USD < 0 || x.Per <= 0:
 			problems = append(problems, x.ID+" needs dollars, and for how many units")
-		case x.URL == "" || x.Date == "":
-			problems = append(problems, x.ID+" does not say where and when it was read")
+		case x.URL == "" || x.Via == "" || x.Date == "":
+			problems = append(problems, x.ID+" does not say where it stands, where it was taken from and when")
 		}
 		seen = append(seen, x.ID)
 	}
@@ -93,3 +94,6 @@ func (p Prices) of(id string) float64 {
 	}
 	panic("capacity: no price " + id) // ParsePrices has seen to it
 }
+
+// WriteUnit is what a write unit of DynamoDB costs, in dollars.
+func (p Prices) WriteUnit() float64 { return p.of("dynamodb_write") }

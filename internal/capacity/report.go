@@ -25,9 +25,10 @@ type TableLoad struct {
 	Table Table
 	// Units a second at the peak; Write holds Index.
 	Write, Index, Read float64
-	// Warm is what to prepare the table for, in write units a second; 0 where a new
-	// table bears the peak as it is.
-	Warm float64
+	// Warm and WarmIndex are what to prepare the table and its indexes for, in write
+	// units a second; 0 where new ones bear the peak as they are. An index is counted
+	// as if all of the table's were one.
+	Warm, WarmIndex float64
 }
 
 // Function is a Lambda function at the peak.
@@ -134,6 +135,13 @@ const (
 	warmStep = 1000
 )
 
+func warm(units float64) float64 {
+	if units <= newTable {
+		return 0
+	}
+	return math.Ceil(units/warmStep) * warmStep
+}
+
 func (l Load) tables() []TableLoad {
 	var all []TableLoad
 	for _, t := range Tables() {
@@ -145,9 +153,7 @@ func (l Load) tables() []TableLoad {
 				x.Read += w.Read * w.Times * l.RPS
 			}
 		}
-		if x.Write > newTable {
-			x.Warm = math.Ceil(x.Write/warmStep) * warmStep
-		}
+		x.Warm, x.WarmIndex = warm(x.Write-x.Index), warm(x.Index)
 		if x.Write > 0 {
 			all = append(all, x)
 		}
@@ -231,20 +237,22 @@ func (l Load) stored() []Stored {
 	if l.Subscriptions > 0 {
 		all = append(all,
 			of("effects, table", l.EffectKiB*kib/l.Compression+bodyRowBytes, l.BodyDays),
-			of("deliveries and indexes", l.Subscriptions*(stateBytes+2*indexBytes), deliveryDays),
-			of("attempts", l.Subscriptions*(1+l.RetryRatio)*attemptBytes, attemptDays))
+			of("deliveries and index", l.Subscriptions*(deliveryBytes+indexBytes), deliveryDays),
+			of("attempts", l.Subscriptions*(1+l.RetryRatio)*(attemptBytes+answerBytes), attemptDays))
 	}
 	return all
 }
 
-// Sizes of rows, each with the 100 bytes that DynamoDB counts beside it: at most,
-// since a state row never has more than a write unit.
+// Sizes of rows, measured, each with the 100 bytes that DynamoDB counts beside it. A
+// test holds them to what is stored.
 const (
-	stateBytes    = 1024 + 100
-	indexBytes    = 200 + 100
-	markBytes     = 200 + 100
-	businessBytes = 300 + 100
-	attemptBytes  = 500 + 100
+	stateBytes    = 360 + 100
+	indexBytes    = 100 + 100
+	markBytes     = 90 + 100
+	businessBytes = 170 + 100
+	deliveryBytes = 400 + 100
+	attemptBytes  = 110 + 100
+	answerBytes   = 300 // of a partner's answer that is kept, assumed
 	deliveryDays  = 90
 	attemptDays   = 180
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,11 +30,10 @@ func (oneRow) Plan(_ context.Context, ev webhook.Event, _ business.Reader) (webh
 }
 
 // onceTroubled fails the first try of each event.
-type onceTroubled struct{ tried map[webhook.InboxID]bool }
+type onceTroubled struct{ tried sync.Map }
 
-func (o onceTroubled) Plan(ctx context.Context, ev webhook.Event, r business.Reader) (webhook.Plan, error) {
-	if !o.tried[ev.InboxID] {
-		o.tried[ev.InboxID] = true
+func (o *onceTroubled) Plan(ctx context.Context, ev webhook.Event, r business.Reader) (webhook.Plan, error) {
+	if _, before := o.tried.LoadOrStore(ev.InboxID, true); !before {
 		return webhook.Plan{}, fault.New(fault.Theirs, "partner_503", errors.New("not now"))
 	}
 	return oneRow{}.Plan(ctx, ev, r)
@@ -240,7 +240,7 @@ func TestAFanOutsUnitsAreThoseThatAreCounted(t *testing.T) {
 // Proves L4, W4: what a try costs that did not succeed, of an event and of a delivery.
 func TestARetrysUnitsAreThoseThatAreCounted(t *testing.T) {
 	t.Parallel()
-	w := count(t, business.Standard().With(webhook.Payment, onceTroubled{map[webhook.InboxID]bool{}}), 0)
+	w := count(t, business.Standard().With(webhook.Payment, &onceTroubled{}), 0)
 	w.warm()
 	for n := range events {
 		w.send(n)

@@ -182,8 +182,11 @@ func (r *Receiver) known(ctx context.Context, ev event, row, existing webhook.In
 	return report.succeed(ev.adapter.SuccessCode, Conflict)
 }
 
+// bodyIsSpent reports whether the body that a repeat has just stored is nobody's:
+// the event has ended, and its body's life is over, or it was erased, whatever the
+// operator's clock said then.
 func (r *Receiver) bodyIsSpent(existing webhook.Inbox, placed webhook.Placed, now time.Time) bool {
-	return !placed.Existed && existing.Status.Terminal() && existing.BodyExpiresAt.Before(now)
+	return !placed.Existed && existing.Status.Terminal() && (existing.BodyExpiresAt.Before(now) || !existing.ErasedAt.IsZero())
 }
 
 func clip(s string, bytesMax int) string { return s[:min(len(s), bytesMax)] }

@@ -91,7 +91,7 @@ func (o *Operator) prepare(ctx context.Context, b Bulk) (deed, webhook.Job, erro
 			return d, webhook.Job{}, misuse(fmt.Sprintf("%s is for events that are %s, not %s", b.Act, oneOf(d.from), s), run("see what goes together:", help...))
 		}
 	}
-	if len(f.Statuses) == 0 {
+	if len(f.Statuses) == 0 && d.name != actErase { // what is open is counted as left: it is somebody's data as well
 		f.Statuses = d.from
 	}
 	f, err := o.settle(ctx, f)
@@ -146,8 +146,10 @@ func (p *Plan) finish(units int) {
 // its row tells. again remembers what was found out about a type.
 func (o *Operator) foreseen(ctx context.Context, d deed, j webhook.Job, row webhook.Inbox, again map[string]error) (string, error) {
 	switch {
-	case d.name != actHold && d.name != actFail && row.LegalHold:
+	case row.LegalHold:
 		return codeLegalHold, nil
+	case d.name == actErase && !row.Status.Terminal():
+		return "wrong_state", nil
 	case d.name == actErase && !row.ErasedAt.IsZero():
 		return codeErasedBefore, nil
 	case !row.ErasedAt.IsZero():

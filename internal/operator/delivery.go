@@ -137,6 +137,12 @@ func (o *Operator) replayDelivery(ctx context.Context, d delivery.Delivery, act 
 	if err := replayable(d, act.At); err != nil {
 		return d, err
 	}
+	switch row, found, err := o.Inbox.Inbox(ctx, d.Effect.InboxID); {
+	case err != nil:
+		return d, unreachable("the inbox", err)
+	case found && !row.ErasedAt.IsZero():
+		return d, refuse("body_gone", fmt.Sprintf("%s, which %s tells of, was erased", row.ID, d.ID), o.show(row.ID))
+	}
 	s, err := o.subscription(ctx, d.Subscription)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,17 +152,15 @@ func TestManyAreReplayedOnceEach(t *testing.T) {
 		if err != nil || p.Matched != 131 || p.Refused["body_gone"] != 1 || p.Units != 1300 || p.ByStatus["DEAD"] != 131 {
 			t.Fatalf("plan: %v, %+v", err, p)
 		}
-		calls := 0
+		var calls atomic.Int64
 		w.Lose = func(call string) error {
-			if call == "ReplayDelivery" {
-				if calls++; calls == 60 {
-					return operatortest.ErrDown // its answer alone
-				}
+			if call == "ReplayDelivery" && calls.Add(1) == 60 {
+				return operatortest.ErrDown // its answer alone
 			}
 			return nil
 		}
 		w.Fail = func(call string) error {
-			if call == "ReplayDelivery" && calls >= 90 {
+			if call == "ReplayDelivery" && calls.Load() >= 90 {
 				return operatortest.ErrDown
 			}
 			return nil

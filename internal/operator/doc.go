@@ -14,6 +14,8 @@
 //   - A letter leaves a dead-letter queue for good only after what it stands for
 //     was done; looking takes nothing out.
 //   - A shadow run writes nothing but its own record.
+//   - Bytes are erased only after the event's row says so, and only those that no open
+//     event and no event under legal hold needs.
 //   - No value that is returned here carries a secret or a signature, but one: a
 //     signing secret that was drawn for a partner is returned once, when it is made.
 //

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"dakghar/internal/delivery"
@@ -177,16 +178,16 @@ func (o *Operator) effectBytes(ctx context.Context, row webhook.Inbox) ([]webhoo
 		return nil, unreachable("the registry", err)
 	}
 	var all []webhook.BodyID
-	for run := range row.Run + 1 {
+	for lap := range row.Run + 1 {
 		for ordinal := range webhook.EffectsMax {
-			id := webhook.NewOutboxID(row.ID, webhook.TopicEffect, run*webhook.EffectsMax+ordinal)
+			id := webhook.NewOutboxID(row.ID, webhook.TopicEffect, lap*webhook.EffectsMax+ordinal)
 			switch _, open, err := o.Inbox.Outbox(ctx, id); {
 			case err != nil:
 				return nil, unreachable("the outbox", err)
 			case open:
 				return nil, refuse("delivery_open", fmt.Sprintf("partners are still being told of %s", row.ID), o.show(row.ID))
 			}
-			effect := webhook.DeriveEffectID(row.ID, run, ordinal)
+			effect := webhook.DeriveEffectID(row.ID, lap, ordinal)
 			for _, s := range subscriptions {
 				told, err := o.told(ctx, delivery.DeriveID(row.Tenant, effect, s.ID, 0))
 				if err != nil {
@@ -220,13 +221,8 @@ func (o *Operator) told(ctx context.Context, id delivery.ID) (webhook.BodyID, er
 }
 
 func appendNew(all []webhook.BodyID, id webhook.BodyID) []webhook.BodyID {
-	if id == "" {
+	if id == "" || slices.Contains(all, id) {
 		return all
-	}
-	for _, known := range all {
-		if known == id {
-			return all
-		}
 	}
 	return append(all, id)
 }

@@ -77,6 +77,8 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 		raw, err = o.Bodies.OpenHeld(ctx, id, row.BodyID, row.Tenant, row.Digest)
 	}
 	switch {
+	case errors.Is(err, ErrNoBody) && !row.ErasedAt.IsZero():
+		return nil, refuse("body_gone", fmt.Sprintf("the body of %s was erased at %s", id, row.ErasedAt.UTC().Format(time.DateTime)), o.show(id))
 	case errors.Is(err, ErrNoBody):
 		return nil, bodyGone(fmt.Sprintf("the body of %s is not kept any more", id))
 	case err != nil:

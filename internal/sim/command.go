@@ -21,9 +21,9 @@ import (
 func (w *World) Command(handlers *business.Router) *operator.Operator {
 	return &operator.Operator{
 		Registry: w.Outside, Jobs: w.Outside, Inbox: w.Outside, Business: w.Outside, Sequences: w.Outside,
-		Bodies: kept{w.bodies(w.config(), w.options, w.Now)}, Providers: w.Providers, Router: handlers,
+		Bodies: kept{w.bodies(w.config(), w.options, w.Now)}, Deliveries: w.Outside, Providers: w.Providers, Router: handlers,
 		Who: func(context.Context) (string, error) { return "the test", nil },
-		Now: w.Now, NewID: w.NewID, Wait: w.wait, Workers: 1, KeepInbox: life,
+		Now: w.Now, NewID: w.NewID, Wait: w.wait, Workers: 1, KeepInbox: life, KeepBody: 30 * 24 * time.Hour,
 	}
 }
 
@@ -68,3 +68,6 @@ func (w *World) DropBody(id webhook.BodyID) {
 
 // Space lets a moment pass, so that no two events have one time.
 func (w *World) Space() { w.Advance(time.Second) }
+
+// RestartIngress gives the front door a new process, which remembers nothing.
+func (w *World) RestartIngress() { w.Ingress.restart() }

@@ -45,7 +45,7 @@ type budget struct{ points, pairs int }
 // places returns where the scenarios run. A run takes about ten times as long on
 // DynamoDB Local, which gets every point and no pairs.
 func places() []place {
-	here := place{name: "embedded", all: budget{-1, 100}, sample: budget{12, 6}}
+	here := place{name: "embedded", all: budget{-1, 100}, sample: budget{6, 3}}
 	url := os.Getenv(localVariable)
 	if url == "" {
 		return []place{here}

@@ -139,6 +139,8 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("R3: acts are found by their subject and their job", s.subjects)
 	t.Run("R3: jobs change only under their revision", s.jobs)
 	t.Run("R3: an applied row is opened for its next run, once", s.reprocess)
+	t.Run("D6: an erased row keeps its identity, is listed, and is not opened again", s.erase)
+	t.Run("D6: a legal hold takes the row's expiry away until it ends", s.legalHold)
 }
 
 func (s suite) acceptOnce(t *testing.T) {
@@ -244,6 +246,12 @@ func randomRow(r *rand.Rand, n int) webhook.Inbox {
 	row.BodyExpiresAt = now.Add(time.Duration(r.IntN(3)) * 24 * time.Hour)
 	if row.Status.Terminal() {
 		row.ProcessedAt, row.ExpiresAt = now, now.Add(keep)
+		switch r.IntN(4) {
+		case 0:
+			row.ErasedAt = now
+		case 1:
+			row.LegalHold, row.ExpiresAt = true, time.Time{}
+		}
 	}
 	row.NextAttemptAt = now.Add(time.Duration(r.IntN(5)-2) * 5 * time.Second)
 	if row.Status == webhook.Processing {
@@ -268,7 +276,15 @@ func randomChange(r *rand.Rand, row webhook.Inbox) webhook.Change {
 		in(seen, webhook.Failed).Replay(now),
 		in(seen, webhook.Held).Release(now),
 		in(seen, webhook.Processed).Reprocess(now),
+		in(seen, pick(r, webhook.Processed, webhook.Failed)).Erase(now.Add(time.Minute)),
+		in(seen, pick(r, webhook.Processed, webhook.Failed)).HoldByLaw(),
+		heldByLaw(in(seen, pick(r, webhook.Processed, webhook.Failed))).LetGo(now, 2*keep),
 	)
+}
+
+func heldByLaw(row webhook.Inbox) webhook.Inbox {
+	row.LegalHold = true
+	return row
 }
 
 func in(row webhook.Inbox, status webhook.Status) webhook.Inbox {

@@ -47,7 +47,7 @@ type World struct {
 	Copies     map[webhook.InboxID][]byte
 	Erased     []webhook.Erased
 	LegalHolds map[webhook.InboxID]webhook.HeldByLaw
-	Items    map[webhook.Key]webhook.Item
+	Items      map[webhook.Key]webhook.Item
 	// Subscriptions, Deliveries and Attempts are the outbound half; Woken is what the
 	// dispatcher was told, and OnWake, when set, is the dispatcher.
 	Subscriptions map[delivery.SubscriptionID]delivery.Subscription
