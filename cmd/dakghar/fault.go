@@ -50,7 +50,7 @@ func (a *app) showFault(ctx context.Context, name string, o devstack.Options) er
 	if err != nil {
 		return err
 	}
-	defer stack.Stop()
+	defer stack.Stop() //nolint:contextcheck // it stops in order whatever has ended the context
 	op, err := a.connect(ctx, target{local: true, localURL: stack.AWSURL()}, a.getenv)
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ repeat from a new one. Ctrl-C ends it with the totals.`,
 }
 
 func (f listenFlags) check() error {
-	problem := ""
+	var problem string
 	switch {
 	case f.port < 0 || f.port > 65535:
 		problem = "--port is 0 to 65535"

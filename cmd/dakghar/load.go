@@ -127,7 +127,7 @@ func (a *app) loadOf(l loadFlags) (operator.Load, error) {
 	t := l.load
 	t.Provider, t.Endpoint, t.Type = webhook.Provider(l.provider), webhook.EndpointID(l.endpoint), webhook.EventType(l.eventType)
 	if t.Seed == 0 {
-		t.Seed = uint64(max(1, a.now().UnixMilli())) //nolint:gosec // it is positive
+		t.Seed = uint64(max(1, a.now().UnixMilli()))
 	}
 	var err error
 	if t.Mix, err = parseMix(l.mix); err != nil {

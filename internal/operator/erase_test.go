@@ -237,18 +237,21 @@ func TestDyingAtAnyPointOfAnErasingAndRunningItAgain(t *testing.T) {
 	t.Parallel()
 	arrange := func() *operatortest.World { w, _ := told(delivery.Delivered); return w }
 	t.Run("erase", func(t *testing.T) {
+		t.Parallel()
 		afterEachDeath(t, arrange, func(w *operatortest.World) error {
 			_, err := w.Operator().Erase(t.Context(), "in_1", "request 77")
 			return err
 		}, remaining)
 	})
 	t.Run("legal-hold set", func(t *testing.T) {
+		t.Parallel()
 		afterEachDeath(t, arrange, func(w *operatortest.World) error {
 			_, _, err := w.Operator().HoldByLaw(t.Context(), "in_1", "case 14")
 			return err
 		}, remaining)
 	})
 	t.Run("legal-hold clear", func(t *testing.T) {
+		t.Parallel()
 		afterEachDeath(t, func() *operatortest.World {
 			w := arrange()
 			if _, _, err := w.Operator().HoldByLaw(t.Context(), "in_1", "case 14"); err != nil {
