@@ -3,7 +3,7 @@
 # WarmReadUnits say: scripts/warm-tables.sh STACK
 #
 # A script and not a property of the template: goformation, which reads the template for the local stack, refuses a file
-# that names WarmThroughput. The indexes stay as they are: they take one unit an event, and start at 4,000. Warm
+# that names WarmThroughput. The indexes stay as they are, and start at 4,000 (dakghar capacity says what each needs). Warm
 # throughput only ever grows, costs once, and running this again changes nothing.
 set -euo pipefail
 
@@ -38,6 +38,6 @@ raise() {
   echo "warm: $table goes from $now_writes to $want_writes writes and from $now_reads to $want_reads reads a second"
 }
 
-for table in InboxTableName OutboxTableName BodyTableName BusinessTableName; do
+for table in InboxTableName OutboxTableName BodyTableName BusinessTableName DeliveryTableName; do
   raise "$(output "$table")"
 done
