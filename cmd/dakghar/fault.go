@@ -46,7 +46,12 @@ func (a *app) showFault(ctx context.Context, name string, o devstack.Options) er
 	debug.SetGCPercent(devstack.GCPercent)
 	out := &lines{out: a.out}
 	o.Log = out
-	stack, err := devstack.Start(ctx, live.Prepare(o))
+	provider, err := live.ServeProvider()
+	if err != nil {
+		return err
+	}
+	defer provider.Stop()
+	stack, err := devstack.Start(ctx, live.Prepare(o, provider.URL()))
 	if err != nil {
 		return err
 	}
@@ -55,15 +60,16 @@ func (a *app) showFault(ctx context.Context, name string, o devstack.Options) er
 	if err != nil {
 		return err
 	}
-	site, err := live.Open(ctx, live.Config{Stack: stack, Operator: op, Out: out, Now: a.now, Chance: mathrand.Float64})
+	site, err := live.Open(ctx, live.Config{Stack: stack, Provider: provider, Operator: op, Out: out, Now: a.now, Chance: mathrand.Float64})
 	if err != nil {
 		return err
 	}
 	fault, _ := live.Lookup(name)
-	if _, err := site.Show(ctx, fault); err != nil {
+	rows, err := site.Show(ctx, fault)
+	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "look for yourself: dakghar inbox list --local --local-url %s --endpoint %s; Ctrl-C ends it\n", stack.AWSURL(), live.Endpoint)
+	_, err = fmt.Fprintf(out, "look for yourself: dakghar inbox list --local --local-url %s --endpoint %s; Ctrl-C ends it\n", stack.AWSURL(), rows[0].Endpoint)
 	if err != nil {
 		return err
 	}

@@ -20,18 +20,23 @@ import (
 // as a person would see it; those that wait for a lease only with CRASH=all. They
 // share one stack, so they run one after the other.
 //
-// Proves A2, A3, D4, D5, W1, W2, W4, R1, R3, T4, T5.
+// Proves A2, A3, D4, D5, O1, O3, W1, W2, W4, R1, R3, T4, T5.
 func TestFaultsLive(t *testing.T) {
 	log := &lockedBuffer{}
+	provider, err := live.ServeProvider()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(provider.Stop)
 	stack, err := devstack.Start(t.Context(), live.Prepare(devstack.Options{
 		TemplatePath: "../../template.yaml", BuildDir: binaries, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: log,
-	}))
+	}, provider.URL()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stack.Stop)
 	said := &lockedBuffer{}
-	site, err := live.Open(t.Context(), live.Config{Stack: stack, Operator: operatorOf(stack), Out: said, Now: time.Now, Chance: mathrand.Float64})
+	site, err := live.Open(t.Context(), live.Config{Stack: stack, Provider: provider, Operator: operatorOf(stack), Out: said, Now: time.Now, Chance: mathrand.Float64})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,14 @@ import (
 	"dakghar/internal/webhook"
 )
 
-// Endpoint is what a showing's payments are sent to; ordered has the events of
-// objects that are applied in sequence. Their secrets protect nothing.
+// The endpoints that a showing's events are sent to: ordered has those of objects
+// that are applied in sequence, fetched those of objects whose state is read at
+// the provider. Their secrets protect nothing.
 const (
-	Endpoint webhook.EndpointID = "fault-demo"
-	ordered  webhook.EndpointID = "fault-demo-ordered"
-	tenant   webhook.Tenant     = "default"
+	plain   webhook.EndpointID = "fault-demo"
+	ordered webhook.EndpointID = "fault-demo-ordered"
+	fetched webhook.EndpointID = "fault-demo-fetched"
+	tenant  webhook.Tenant     = "default"
 )
 
 // source is one endpoint's provider.
@@ -36,6 +38,8 @@ type source struct {
 	endpoint webhook.EndpointID
 	provider webhook.Provider
 	object   webhook.ObjectType
+	policies map[webhook.Kind]webhook.Policy
+	api      *webhook.API
 	adapter  *provider.Adapter
 	key      signature.Key
 }
@@ -62,26 +66,26 @@ func (e *event) facts() webhook.Event {
 }
 
 // register makes an endpoint as an operator's command does.
-func (s *Site) register(ctx context.Context, from source, signing string, policies map[webhook.Kind]webhook.Policy) (*source, error) {
+func (s *Site) register(ctx context.Context, from source, signing string) (*source, error) {
 	registry, err := provider.NewRegistry(all.Adapters()...)
 	if err != nil {
 		return nil, err
 	}
 	from.adapter, _ = registry.Lookup(from.provider)
 	name := s.Stack.Declared().Outputs["SecretPrefix"] + string(from.endpoint)
-	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: &signing})
+	version, err := s.keep(ctx, name, signing)
 	if err != nil {
-		return nil, fmt.Errorf("the key of %s: %w", from.endpoint, err)
+		return nil, err
 	}
 	decoded, err := from.adapter.Scheme.DecodeKey(signing)
 	if err != nil {
 		return nil, err
 	}
-	from.key = signature.Key{Version: aws.ToString(made.VersionId), Secret: decoded}
+	from.key = signature.Key{Version: version, Secret: decoded}
 	now := s.Now()
 	created, err := s.store.CreateEndpoint(ctx, webhook.Endpoint{
 		ID: from.endpoint, Provider: from.provider, Tenant: tenant, Scope: webhook.Scope(from.endpoint), Secret: name, Overlap: time.Hour, CreatedAt: now,
-		Keys: []webhook.TrustedKey{{Version: webhook.KeyVersion(from.key.Version), AddedAt: now, FirstMatch: now}}, Policies: policies,
+		Keys: []webhook.TrustedKey{{Version: webhook.KeyVersion(from.key.Version), AddedAt: now, FirstMatch: now}}, Policies: from.policies, API: from.api,
 	})
 	if err == nil && !created {
 		err = fmt.Errorf("endpoint %s is there already", from.endpoint)
@@ -89,14 +93,35 @@ func (s *Site) register(ctx context.Context, from source, signing string, polici
 	return &from, err
 }
 
-// open registers both endpoints.
+// keep puts a secret into the stack's Secrets Manager and returns its version.
+func (s *Site) keep(ctx context.Context, name, text string) (string, error) {
+	made, err := secretsmanager.NewFromConfig(s.Stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: &text})
+	if err != nil {
+		return "", fmt.Errorf("the secret %s: %w", name, err)
+	}
+	return aws.ToString(made.VersionId), nil
+}
+
+// open registers the endpoints.
 func (s *Site) open(ctx context.Context) (err error) {
-	s.payments, err = s.register(ctx, source{endpoint: Endpoint, provider: "stripe", object: webhook.Payment}, "whsec_key_of_a_showing_on_one_machine", nil)
+	s.payments, err = s.register(ctx, source{endpoint: plain, provider: "stripe", object: webhook.Payment}, "whsec_key_of_a_showing_on_one_machine")
 	if err != nil {
 		return err
 	}
-	s.objects, err = s.register(ctx, source{endpoint: ordered, provider: "standard-webhooks", object: webhook.Object},
-		"whsec_a2V5IG9mIGEgc2hvd2luZyBvbiBvbmUgbWFjaGluZSE=", map[webhook.Kind]webhook.Policy{"object.changed": webhook.BySequence})
+	s.objects, err = s.register(ctx, source{
+		endpoint: ordered, provider: "standard-webhooks", object: webhook.Object, policies: map[webhook.Kind]webhook.Policy{"object.changed": webhook.BySequence},
+	}, "whsec_a2V5IG9mIGEgc2hvd2luZyBvbiBvbmUgbWFjaGluZSE=")
+	if err != nil {
+		return err
+	}
+	credential := strings.TrimSuffix(s.Stack.Declared().Outputs["SecretPrefix"], "endpoint/") + "api/" + string(fetched)
+	if _, err := s.keep(ctx, credential, "credential-of-a-showing-on-one-machine"); err != nil {
+		return err
+	}
+	s.orders, err = s.register(ctx, source{
+		endpoint: fetched, provider: shop, object: webhook.Order, policies: map[webhook.Kind]webhook.Policy{"order.updated": webhook.ByFetch},
+		api: &webhook.API{Secret: credential, Account: map[string]string{"shop": "demo.myshopify.com"}},
+	}, "key of a showing on one machine")
 	return err
 }
 
@@ -126,11 +151,16 @@ func (s *Site) sendStep(ctx context.Context, number int64) error {
 }
 
 func (s *Site) sendOne(ctx context.Context, from *source, o provider.SampleOptions) error {
-	e := &event{from: from, id: webhook.EventID(o.EventID), object: o.ObjectID}
-	var err error
-	if e.sample, err = from.adapter.Sample(o); err != nil {
+	sample, err := from.adapter.Sample(o)
+	if err != nil {
 		return err
 	}
+	// A provider may name an event by more than its own id.
+	envelope, err := from.adapter.Envelope(sample.Header, sample.Body)
+	if err != nil {
+		return err
+	}
+	e := &event{from: from, id: envelope.EventID, sample: sample, object: o.ObjectID}
 	s.sent = append(s.sent, e)
 	return s.post(ctx, e)
 }
@@ -155,8 +185,7 @@ func (s *Site) post(ctx context.Context, e *event) error {
 }
 
 func (s *Site) postOnce(ctx context.Context, e *event) (int, error) {
-	headers := signature.Header{"content-type": "application/json"}
-	maps.Copy(headers, e.sample.Header)
+	headers := maps.Clone(e.sample.Header)
 	signed, err := e.from.adapter.Scheme.Sign(signature.Request{Method: http.MethodPost, Header: headers, Body: e.sample.Body}, e.from.key, s.Now())
 	if err != nil {
 		return 0, err
@@ -220,18 +249,25 @@ func promiseOf(e *event) webhook.OutboxID {
 // hurry brings the reconciler's next look at every open promise forward.
 func (s *Site) hurry(ctx context.Context) error {
 	for _, e := range s.sent {
-		promise, open, err := s.store.Outbox(ctx, promiseOf(e))
-		if err != nil {
+		if err := s.hurryOne(ctx, e); err != nil {
 			return err
-		}
-		if !open {
-			return fmt.Errorf("%s has no promise any more", e.id)
-		}
-		if moved, err := s.store.PushWake(ctx, promise, s.Now()); err != nil || !moved {
-			return errors.Join(err, fmt.Errorf("the promise of %s was moved by others", e.id))
 		}
 	}
 	s.step("the reconciler's next look, minutes ahead, is brought forward")
+	return nil
+}
+
+func (s *Site) hurryOne(ctx context.Context, e *event) error {
+	promise, open, err := s.store.Outbox(ctx, promiseOf(e))
+	if err != nil {
+		return err
+	}
+	if !open {
+		return fmt.Errorf("%s has no promise any more", e.id)
+	}
+	if moved, err := s.store.PushWake(ctx, promise, s.Now()); err != nil || !moved {
+		return errors.Join(err, fmt.Errorf("the promise of %s was moved by others", e.id))
+	}
 	return nil
 }
 
@@ -257,7 +293,7 @@ func (s *Site) rows(ctx context.Context) ([]Row, error) {
 		if credited {
 			entered[e.object]++
 		}
-		rows = append(rows, Row{e.id, e.answers, r.Status, r.Outcome, r.AttemptCount, r.LastError, credited, r.ID})
+		rows = append(rows, Row{e.from.endpoint, e.id, e.answers, r.Status, r.Outcome, r.AttemptCount, r.LastError, credited, r.ID})
 	}
 	for object, n := range counted {
 		if n != entered[object] {

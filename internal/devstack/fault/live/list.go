@@ -34,7 +34,7 @@ func reading(mode fault.Mode, count int) fault.Fault {
 
 // List returns every fault that can be shown.
 func List() []Fault {
-	return slices.Concat(calls(), sequences(), deaths(), operators())
+	return slices.Concat(calls(), sequences(), reads(), deaths(), clocks(), operators())
 }
 
 // simply arms faults, sends events and lets all rest: nothing else is needed.

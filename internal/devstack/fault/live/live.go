@@ -7,8 +7,11 @@
 //
 //   - The functions are the real programs, and so is the operator. The package
 //     takes part only where a person's patience would be asked for: it shortens
-//     the queue's visibility and the lease, and brings the reconciler's next look
-//     forward. It says so in what it prints.
+//     the queue's visibility, the lease and the pauses between attempts, and brings
+//     the reconciler's next look forward. It says so in what it prints.
+//   - Two things are its own: a provider's API, and a worker with another clock,
+//     which no program of ours would agree to be. The worker runs the same stage
+//     on the same services, inside this process.
 //   - A fault that met no call is an error, and so is an end that is not as it
 //     must be: one durable row and one credit for an event that was acknowledged.
 //   - Faults are cleared when a showing ends, whatever it came to.
@@ -21,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -67,18 +71,22 @@ type Operator interface {
 // The times that a showing shortens. The lease must end before the queue hands a
 // message out again, as in the template.
 const (
-	leaseSeconds      = "20"
+	lease             = 20 * time.Second
 	visibilitySeconds = "25"
 	gapMinutes        = "1"
 	scheduleEvery     = 2 * time.Second
+	profile           = "brisk"
 )
 
-// Prepare makes the options of a stack fit to show faults.
-func Prepare(o devstack.Options) devstack.Options {
+// Prepare makes the options of a stack fit to show faults. providers is where the
+// stand-in for providers' APIs is ([Provider.URL]).
+func Prepare(o devstack.Options, providers string) devstack.Options {
+	seconds := strconv.Itoa(int(lease / time.Second))
 	o.ScheduleEvery = scheduleEvery
+	o.ProviderAPI = providers
 	o.FunctionEnv = map[string]map[string]string{
-		"ProcessorFunction":  {"LEASE_SECONDS": leaseSeconds, "GAP_MINUTES": gapMinutes},
-		"ReconcilerFunction": {"LEASE_SECONDS": leaseSeconds},
+		"ProcessorFunction":  {"LEASE_SECONDS": seconds, "GAP_MINUTES": gapMinutes, "RETRY_PROFILE": profile},
+		"ReconcilerFunction": {"LEASE_SECONDS": seconds, "RETRY_PROFILE": profile},
 	}
 	return o
 }
@@ -86,6 +94,7 @@ func Prepare(o devstack.Options) devstack.Options {
 // Config is what a Site works with. All fields are required.
 type Config struct {
 	Stack    *devstack.Stack // started with options that [Prepare] has seen
+	Provider *Provider       // whose address [Prepare] was told
 	Operator Operator
 	Out      io.Writer
 	Now      func() time.Time
@@ -100,7 +109,7 @@ type Site struct {
 	queue *sqs.Client
 	url   string // of the event queue
 
-	payments, objects *source
+	payments, objects, orders *source
 
 	shown int      // numbers the events' ids
 	sent  []*event // of the fault that is shown
@@ -108,6 +117,7 @@ type Site struct {
 
 // Row is what became of one event.
 type Row struct {
+	Endpoint  webhook.EndpointID
 	Event     webhook.EventID
 	Answers   []int // to the provider, in their order; 0 where none came
 	Status    webhook.Status
@@ -196,8 +206,8 @@ func Open(ctx context.Context, c Config) (*Site, error) {
 		return nil, err
 	}
 	err := s.setQueue(ctx, sqstypes.QueueAttributeNameVisibilityTimeout, visibilitySeconds)
-	s.say("for this run a lease lasts %s s, a message comes back after %s s, a gap may stay open for %s min, and the reconciler runs every %s",
-		leaseSeconds, visibilitySeconds, gapMinutes, scheduleEvery)
+	s.say("for this run a lease lasts %s, a message comes back after %s s, a gap may stay open for %s min, attempts follow the profile %s, and the reconciler runs every %s",
+		lease, visibilitySeconds, gapMinutes, profile, scheduleEvery)
 	return s, err
 }
 
