@@ -74,6 +74,7 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 	outside := egress.Config{
 		AllowLoopback: config.ReadLoopback(env), FirstByteTimeout: within, Timeout: within,
 		BodyBytesMax: answerBytesMax, ConnectionsPerHost: connectionsPerPartner, HTTP2: true,
+		Refused: config.ReadOwnHosts(env),
 	}
 	if err := env.Err(); err != nil {
 		return nil, err

@@ -171,6 +171,13 @@ func ReadDelivery(r *Reader) Delivery {
 	return d
 }
 
+// ReadOwnHosts reads OWN_HOSTS: the hosts of the stack's own front door, to which
+// nothing is delivered, since it would come back.
+func ReadOwnHosts(r *Reader) []string {
+	r.Require(r.getenv("OWN_HOSTS") != "", "OWN_HOSTS is empty, want the hosts of the stack's front door with commas between them")
+	return r.list("OWN_HOSTS")
+}
+
 // Sinks are the targets inside AWS that deliveries may go to.
 type Sinks struct {
 	Queues []string // URLs

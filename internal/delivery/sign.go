@@ -26,6 +26,7 @@ const (
 	HeaderAttempt   = "dakghar-attempt"   // from 1
 	HeaderEventID   = "dakghar-event-id"  // what is delivered; not signed
 	HeaderSignature = "dakghar-signature" // see [Sign]
+	HeaderHops      = webhook.HopsHeader  // of a chain of deliveries; not signed
 )
 
 // Message is what one attempt sends.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"dakghar/internal/devstack/lambda"
 	"dakghar/internal/devstack/stack"
@@ -88,6 +89,9 @@ func (s *Stack) environment(id string, f stack.Function) map[string]string {
 		env["PROVIDER_API_BASE"] = s.options.ProviderAPI
 	}
 	maps.Copy(env, f.Env)
+	if _, wanted := env["OWN_HOSTS"]; wanted { // the template knows the one of AWS
+		env["OWN_HOSTS"] = strings.TrimPrefix(s.doorURL, "http://")
+	}
 	maps.Copy(env, s.options.FunctionEnv[id])
 	return env
 }

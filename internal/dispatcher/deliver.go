@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"dakghar/internal/delivery"
@@ -69,6 +70,8 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 		return d.change(ctx, dl.Cancel(now, "subscription_stopped"), "cancelled", result), false
 	case s.Holds(dl):
 		return result.end("paused", nil), false
+	case dl.Effect.Hop() > webhook.HopsMax:
+		return d.change(ctx, dl.Kill(now, 0, "hops_exceeded"), "dead", result), false
 	case dl.AttemptCount >= s.Profile().Attempts:
 		// The worker of the last attempt died before it could say so.
 		return d.change(ctx, dl.Kill(now, 0, "attempts_spent"), "dead", result), false
@@ -148,6 +151,7 @@ func (d *Dispatcher) send(ctx context.Context, j *job, a delivery.Attempt) (deli
 		if j.credential != "" {
 			header[j.subscription.CredentialHeader] = j.credential
 		}
+		header[delivery.HeaderHops] = strconv.Itoa(j.delivery.Effect.Hop())
 		if j.delivery.Effect.Call != "" {
 			header["idempotency-key"] = j.delivery.Effect.IdempotencyKey()
 		}

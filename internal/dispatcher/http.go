@@ -46,13 +46,13 @@ const redirectsMax = 3
 // every other redirect is an answer that ends the delivery.
 func (h *HTTP) Send(ctx context.Context, s delivery.Subscription, body []byte, sign func() (map[string]string, error)) (delivery.Answer, error) {
 	target := s.Target.URL
-	for hops := 0; ; hops++ {
+	for redirects := 0; ; redirects++ {
 		header, err := h.header(sign)
 		if err != nil {
-			return delivery.Answer{Redirects: hops}, err
+			return delivery.Answer{Redirects: redirects}, err
 		}
 		response, err := h.Client.Do(ctx, Request{Method: http.MethodPost, URL: target, Header: header, Body: body})
-		answer := delivery.Answer{Status: response.Status, RetryAfter: response.Header.Get("Retry-After"), Body: response.Body, Redirects: hops}
+		answer := delivery.Answer{Status: response.Status, RetryAfter: response.Header.Get("Retry-After"), Body: response.Body, Redirects: redirects}
 		if err != nil || response.Status != http.StatusTemporaryRedirect && response.Status != http.StatusPermanentRedirect {
 			return answer, err
 		}
@@ -60,7 +60,7 @@ func (h *HTTP) Send(ctx context.Context, s delivery.Subscription, body []byte, s
 		if err != nil {
 			return answer, err
 		}
-		if hops == redirectsMax {
+		if redirects == redirectsMax {
 			return answer, fault.New(fault.Permanent, "redirects_too_many", nil)
 		}
 		target = next

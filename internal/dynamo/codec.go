@@ -101,6 +101,7 @@ func encodeInbox(r webhook.Inbox) (attributes, error) {
 	if r.Unwanted {
 		a["uw"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+	setNum(a, "hp", int64(r.Hops))
 	setStr(a, "oc", string(r.Outcome))
 	setNum(a, "rn", int64(r.Run))
 	setMS(a, "na", r.NextAttemptAt)
@@ -127,7 +128,7 @@ func decodeInbox(a attributes) (webhook.Inbox, error) {
 		ObjectID: d.str("oi"), ObjectVersion: d.str("ov"), ProviderCreatedAt: d.ms("pc"), ReceivedAt: d.ms("ra"),
 		BodyID: webhook.BodyID(d.str("bi")), BodyExpiresAt: d.ms("bx"), Digest: webhook.Digest(hex.EncodeToString(d.bytes("dg"))),
 		MatchedVersion: webhook.KeyVersion(d.str("mv")), SameBodyAs: webhook.InboxID(d.str("sb")),
-		ConflictWith: webhook.InboxID(d.str("cw")), Uncovered: d.flag("uc"), Unwanted: d.flag("uw"),
+		ConflictWith: webhook.InboxID(d.str("cw")), Uncovered: d.flag("uc"), Unwanted: d.flag("uw"), Hops: int(d.num("hp")),
 		Status: webhook.Status(d.str("st")), Outcome: webhook.Outcome(d.str("oc")), Fence: webhook.Fence(d.num("f")),
 		AttemptCount: int(d.num("ac")), Run: int(d.num("rn")), NextAttemptAt: d.ms("na"), LeaseUntil: d.ms("lu"),
 		ClaimID: webhook.ClaimID(d.str("ci")), LastError: d.str("le"), ProcessedAt: d.ms("pr"), ExpiresAt: d.expiry(),

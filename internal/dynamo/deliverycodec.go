@@ -43,6 +43,7 @@ func setEffect(a attributes, e webhook.Effect) {
 	setStr(a, "tn", string(e.Tenant))
 	setStr(a, "ec", e.Call)
 	setNum(a, "eo", int64(e.Ordinal))
+	setNum(a, "eh", int64(e.Hops))
 	setStr(a, "eb", string(e.BodyID))
 	setStr(a, "ed", string(e.Digest))
 	setMS(a, "ex", e.BodyExpiresAt)
@@ -52,7 +53,7 @@ func setEffect(a attributes, e webhook.Effect) {
 func (d *decoder) effect() webhook.Effect {
 	return webhook.Effect{
 		ID: webhook.EffectID(d.str("ei")), InboxID: webhook.InboxID(d.str("ii")), Tenant: webhook.Tenant(d.str("tn")),
-		Type: d.str("et"), Call: d.str("ec"), Ordinal: int(d.num("eo")), BodyID: webhook.BodyID(d.str("eb")),
+		Type: d.str("et"), Call: d.str("ec"), Ordinal: int(d.num("eo")), Hops: int(d.num("eh")), BodyID: webhook.BodyID(d.str("eb")),
 		Digest: webhook.Digest(d.str("ed")), BodyExpiresAt: d.ms("ex"), CreatedAt: d.ms("ea"),
 	}
 }

@@ -10,6 +10,7 @@
 //     with the metadata services in it, shared (CGNAT), multicast, reserved and
 //     documentation ranges are refused, and so are the forms of IPv6 that carry an
 //     IPv4 address: mapped, compatible, NAT64, 6to4 and Teredo.
+//   - Hosts that the caller refuses are not asked, each time anew.
 //   - No proxy from the environment, no cookies, no redirect followed: an answer
 //     is returned as it is.
 //   - Connecting, the first byte and the whole have deadlines. The bytes of an
@@ -38,7 +39,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -68,6 +71,9 @@ type Config struct {
 	ConnectionsPerHost int
 	// HTTP2 also speaks HTTP/2, where the other side offers it.
 	HTTP2 bool
+	// Refused are hosts to which no request goes, whatever they resolve to. One
+	// with a port means that port alone.
+	Refused []string
 	// Roots are the authorities that are trusted; the system's when nil.
 	Roots *x509.CertPool
 }
@@ -210,6 +216,8 @@ const urlBytesMax = 8 << 10
 func (c *Client) way(address string) (*http.Transport, error) {
 	u, err := url.Parse(address)
 	switch {
+	case err == nil && c.refuses(u):
+		return nil, fault.New(fault.Permanent, "egress_host_refused", nil)
 	case err != nil, len(address) > urlBytesMax, u.User != nil, u.Fragment != "", u.Opaque != "", u.Hostname() == "", !plainPort(u.Port()):
 		return nil, fault.New(fault.Permanent, "egress_url_refused", nil)
 	case u.Scheme == "https":
@@ -221,6 +229,13 @@ func (c *Client) way(address string) (*http.Transport, error) {
 		return c.local, nil
 	}
 	return nil, fault.New(fault.Permanent, "egress_url_refused", nil)
+}
+
+func (c *Client) refuses(u *url.URL) bool {
+	name := strings.TrimSuffix(u.Hostname(), ".") // a root's dot leads to the same place
+	return slices.ContainsFunc(c.cfg.Refused, func(host string) bool {
+		return strings.EqualFold(host, name) || strings.EqualFold(host, net.JoinHostPort(name, u.Port()))
+	})
 }
 
 func plainPort(port string) bool {

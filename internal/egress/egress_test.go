@@ -433,3 +433,29 @@ func TestADoerSpeaksItsCallersWords(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A host that the caller refuses is never asked, however its name is written and
+// whatever it resolves to; another port of it may be.
+func TestARefusedHostIsNeverAsked(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int64
+	served := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(served.Close)
+	own := strings.TrimPrefix(served.URL, "http://")
+	c := local(t, func(cfg *egress.Config) { cfg.Refused = []string{"hooks.own.test", own} })
+	for _, address := range []string{
+		"https://hooks.own.test/in/stripe/live", "https://HOOKS.own.test:8443/", "https://hooks.own.test./in", served.URL, served.URL + "/in/stripe/live",
+	} {
+		if _, err := get(t.Context(), c, address); verdict(err) != "permanent egress_host_refused" {
+			t.Errorf("%s: %s", address, verdict(err))
+		}
+	}
+	if reached.Load() != 0 {
+		t.Errorf("%d requests arrived", reached.Load())
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(other.Close)
+	if _, err := get(t.Context(), c, other.URL); err != nil {
+		t.Errorf("another port: %s", verdict(err))
+	}
+}

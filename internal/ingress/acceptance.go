@@ -18,6 +18,7 @@ type event struct {
 	envelope provider.Envelope
 	unwanted bool // of a type that the endpoint keeps and does not act on
 	body     []byte
+	hops     int
 	matched  webhook.KeyVersion
 	now      time.Time
 }
@@ -122,7 +123,7 @@ func (r *Receiver) newRow(ev event, id webhook.InboxID, digest webhook.Digest, b
 		ObjectID:          clip(ev.envelope.ObjectID, webhook.ObjectIDBytesMax),
 		ObjectVersion:     clip(ev.envelope.ObjectVersion, webhook.ObjectVersionBytesMax),
 		ProviderCreatedAt: ev.envelope.CreatedAt, ReceivedAt: ev.now,
-		BodyID: body.ID, BodyExpiresAt: placed.ExpiresAt, Digest: digest, MatchedVersion: ev.matched, Unwanted: ev.unwanted,
+		BodyID: body.ID, BodyExpiresAt: placed.ExpiresAt, Digest: digest, MatchedVersion: ev.matched, Unwanted: ev.unwanted, Hops: ev.hops,
 		Status: webhook.Received, NextAttemptAt: ev.now,
 	}
 	// The same bytes under a fresh id are possible only where the id is not

@@ -185,7 +185,8 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.refuse(&refusal422)
 	}
 	return r.accept(ctx, event{
-		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, body: req.Body, matched: match, now: now,
+		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, body: req.Body,
+		hops: webhook.ParseHops(req.Header[webhook.HopsHeader]), matched: match, now: now,
 	}, report)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"dakghar/internal/business"
 	"dakghar/internal/crashtest"
+	"dakghar/internal/delivery"
 	"dakghar/internal/provider"
 	"dakghar/internal/sim"
 	"dakghar/internal/webhook"
@@ -350,4 +351,38 @@ func TestAnHourWithoutKMSAtTheFrontDoor(t *testing.T) {
 	}
 	faults.Clear()
 	wantEnd(t, w, map[string]int{"PROCESSED applied": 1})
+}
+
+// A chain of services that leads back to where it began is cut after four
+// deliveries: each says how many led to it, and the fifth ends DEAD unsent, where
+// it is seen.
+func TestACircleOfServicesIsCut(t *testing.T) {
+	t.Parallel()
+	var e *sim.Endpoint
+	w := sim.New(t, sim.Options{})
+	told(&e, 1, nil)(w)
+	var hops []string
+	for turn := range webhook.HopsMax + 2 {
+		d := w.Event(e, payment(fmt.Sprintf("evt_%d", turn+1)))
+		if got := w.Partner.Got(); turn > 0 { // the partner tells us what it was told
+			d.Sample.Header[delivery.HeaderHops] = got[len(got)-1].Header.Get(delivery.HeaderHops)
+		}
+		w.Send(d)
+		w.Rest()
+	}
+	for _, a := range w.Partner.Got() {
+		hops = append(hops, a.Header.Get(delivery.HeaderHops))
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, hops); diff != "" {
+		t.Errorf("hops that partners were told (-want +got):\n%s", diff)
+	}
+	var dead []string
+	for _, d := range w.Deliveries() {
+		if d.Status == delivery.Dead {
+			dead = append(dead, fmt.Sprint(d.LastError, " after ", d.AttemptCount))
+		}
+	}
+	if diff := cmp.Diff([]string{"hops_exceeded after 0", "hops_exceeded after 0"}, dead); diff != "" {
+		t.Errorf("deliveries that are cut (-want +got):\n%s", diff)
+	}
 }

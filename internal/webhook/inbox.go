@@ -76,6 +76,8 @@ type Inbox struct {
 	Uncovered bool
 	// Unwanted marks an event of a type that the endpoint keeps and does not act on.
 	Unwanted bool
+	// Hops is how many deliveries led to the event, as its request said.
+	Hops int
 
 	Status        Status
 	Outcome       Outcome
