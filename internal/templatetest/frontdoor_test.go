@@ -63,12 +63,14 @@ func TestTheStageWaitsForItsRoutes(t *testing.T) {
 	}
 }
 
+var liveIngress = object{"Fn::Sub": "${IngressFunction.Arn}:live"}
+
 func TestTheFrontDoorSpeaksPayloadTwoToIngress(t *testing.T) {
 	tmpl := load(t)
 	want := object{
 		"ApiId":                ref("FrontDoor"),
 		"IntegrationType":      "AWS_PROXY",
-		"IntegrationUri":       attribute("IngressFunction.Arn"),
+		"IntegrationUri":       liveIngress,
 		"PayloadFormatVersion": "2.0",
 		"TimeoutInMillis":      3000.0,
 	}
@@ -76,6 +78,9 @@ func TestTheFrontDoorSpeaksPayloadTwoToIngress(t *testing.T) {
 		t.Errorf("integration (-want +got):\n%s", diff)
 	}
 	permission := tmpl.Resources["FrontDoorMayInvokeIngress"].Properties
+	if diff := cmp.Diff(any(liveIngress), permission["FunctionName"]); diff != "" {
+		t.Errorf("whom the door may invoke (-want +got):\n%s", diff)
+	}
 	if got := text(permission["SourceArn"]); !strings.HasSuffix(got, ":${FrontDoor}/*/POST/in/*") {
 		t.Errorf("ingress may be invoked from %s", got)
 	}
