@@ -23,6 +23,7 @@ type template struct {
 	Parameters map[string]object
 	Mappings   map[string]map[string]object
 	Resources  map[string]resource
+	Rules      map[string]object
 	Outputs    map[string]object
 }
 
@@ -31,6 +32,7 @@ type resource struct {
 	Condition           string
 	DeletionPolicy      string
 	UpdateReplacePolicy string
+	UpdatePolicy        object
 	DependsOn           []string
 	Metadata            object
 	Properties          object
