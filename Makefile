@@ -152,9 +152,9 @@ sbom: package ## List what each function is made of, as CycloneDX, into build/pa
 ##@ AWS and SAM
 
 .PHONY: validate
-validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build
+validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build; infra/edge.yaml with cfn-lint
 	scripts/tools.sh python
-	$(PYTHON_BIN)/cfn-lint template.yaml -c I
+	$(PYTHON_BIN)/cfn-lint template.yaml infra/edge.yaml -c I
 	$(SAM) validate --lint
 	$(SAM) build
 

@@ -40,7 +40,12 @@ type resource struct {
 
 func load(t *testing.T) template {
 	t.Helper()
-	text, err := os.ReadFile(templatePath)
+	return loadFile(t, templatePath)
+}
+
+func loadFile(t *testing.T, path string) template {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
