@@ -85,9 +85,27 @@ const packaged = "s3://bucket/one"
 
 var functionIDs = []string{"DispatcherFunction", "IngressFunction", "ProcessorFunction", "ReconcilerFunction", "RelayFunction"}
 
+// The translator takes a second, so what looks at the template as it stands by default looks at one run of it.
+func TestTheTransformedTemplate(t *testing.T) {
+	all := transformed(t, packaged, nil)
+	for name, test := range map[string]func(*testing.T, template){
+		"SAM adds versions, aliases, mappings, and nothing else":         addsNothingElse,
+		"SAM leaves everything but functions as it stands":               leavesTheRest,
+		"functions are the declared ones":                                functionsAreTheDeclaredOnes,
+		"every function has the alias live and keeps its old versions":   everyFunctionIsLive,
+		"mappings feed the aliases":                                      mappingsFeedTheAliases,
+		"the schedule may call the reconciler's alias, and nothing else": theScheduleCallsOneAlias,
+		"the front door waits for the alias that it names":               theDoorWaitsForItsAlias,
+		"the reconciler's version takes over at once":                    theReconcilerDoesNotShift,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, all) })
+	}
+}
+
 // What SAM adds is a decision as well: no role but the schedule's, and nothing that carries a managed policy.
-func TestSAMAddsVersionsAliasesMappingsAndNothingElse(t *testing.T) {
-	file, all := load(t), transformed(t, packaged, nil)
+func addsNothingElse(t *testing.T, all template) {
+	t.Helper()
+	file := load(t)
 	got := map[string]string{}
 	for id, r := range all.Resources {
 		if _, ours := file.Resources[id]; !ours {
@@ -118,8 +136,8 @@ func TestSAMAddsVersionsAliasesMappingsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestEveryFunctionHasTheAliasLiveAndKeepsItsOldVersions(t *testing.T) {
-	tmpl := transformed(t, packaged, nil)
+func everyFunctionIsLive(t *testing.T, tmpl template) {
+	t.Helper()
 	got, want := map[string]object{}, map[string]object{}
 	for _, function := range functionIDs {
 		p := maps.Clone(tmpl.Resources[function+"Aliaslive"].Properties)
@@ -144,8 +162,8 @@ func TestEveryFunctionHasTheAliasLiveAndKeepsItsOldVersions(t *testing.T) {
 }
 
 // Proves W5: what the mappings of the file say is what Lambda is told, and it is the alias that they feed.
-func TestTransformedMappingsFeedTheAliases(t *testing.T) {
-	tmpl := transformed(t, packaged, nil)
+func mappingsFeedTheAliases(t *testing.T, tmpl template) {
+	t.Helper()
 	got := map[string]object{}
 	for _, id := range tmpl.ofType("AWS::Lambda::EventSourceMapping") {
 		got[id] = tmpl.Resources[id].Properties
@@ -177,8 +195,8 @@ func TestTransformedMappingsFeedTheAliases(t *testing.T) {
 }
 
 // The schedule's role is the one that SAM makes: it may call one alias.
-func TestTheScheduleMayCallTheReconcilersAliasAndNothingElse(t *testing.T) {
-	tmpl := transformed(t, packaged, nil)
+func theScheduleCallsOneAlias(t *testing.T, tmpl template) {
+	t.Helper()
 	target := at(t, tmpl.Resources["ReconcilerFunctionEveryMinute"].Properties, "Target")
 	want := object{
 		"Arn":         ref("ReconcilerFunctionAliaslive"),
@@ -195,8 +213,8 @@ func TestTheScheduleMayCallTheReconcilersAliasAndNothingElse(t *testing.T) {
 }
 
 // The front door names the alias in text, so it must wait for it.
-func TestTheFrontDoorWaitsForTheAliasThatItNames(t *testing.T) {
-	tmpl := transformed(t, packaged, nil)
+func theDoorWaitsForItsAlias(t *testing.T, tmpl template) {
+	t.Helper()
 	alias := tmpl.Resources["IngressFunctionAliaslive"].Properties
 	if name := text(liveIngress); !strings.HasSuffix(name, ":"+text(alias["Name"])) || alias["Name"] == nil {
 		t.Errorf("the door names %s, the alias is %v", name, alias["Name"])
@@ -279,8 +297,9 @@ func TestABuildDiffersWhenASettingDoes(t *testing.T) {
 
 // What is asserted of the file's tables, roles, queues and alarms holds for what CloudFormation makes: SAM touches nothing but
 // functions.
-func TestSAMLeavesEverythingButFunctionsAsItStands(t *testing.T) {
-	file, all := load(t), transformed(t, packaged, nil)
+func leavesTheRest(t *testing.T, all template) {
+	t.Helper()
+	file := load(t)
 	got, want := map[string]resource{}, map[string]resource{}
 	for id, r := range file.Resources {
 		if r.Type != "AWS::Serverless::Function" {
@@ -293,8 +312,9 @@ func TestSAMLeavesEverythingButFunctionsAsItStands(t *testing.T) {
 }
 
 // Proves S4: a function runs with the role of the file, and SAM adds no policy to it.
-func TestTransformedFunctionsAreTheDeclaredOnes(t *testing.T) {
-	file, all := load(t), transformed(t, packaged, nil)
+func functionsAreTheDeclaredOnes(t *testing.T, all template) {
+	t.Helper()
+	file := load(t)
 	for _, function := range functionIDs {
 		got := maps.Clone(all.Resources[function].Properties)
 		declared := file.Resources[function].Properties
