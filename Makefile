@@ -152,9 +152,9 @@ sbom: package ## List what each function is made of, as CycloneDX, into build/pa
 ##@ AWS and SAM
 
 .PHONY: validate
-validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build
+validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build; infra/edge.yaml with cfn-lint
 	scripts/tools.sh python
-	$(PYTHON_BIN)/cfn-lint template.yaml -c I
+	$(PYTHON_BIN)/cfn-lint template.yaml infra/edge.yaml -c I
 	$(SAM) validate --lint
 	$(SAM) build
 
@@ -168,11 +168,13 @@ sam-check: ## Check ingress under sam local on DynamoDB Local; says why where it
 	scripts/tools.sh dynamodb python
 	scripts/sam-local-check.sh
 
-# `sam build` calls these, one a function.
+# `sam build` calls these, one a function. The digest beside the program has SAM publish a version when nothing but a setting
+# changed: it compares what was built, and does not see the values of parameters. `make package` leaves it out.
 .PHONY: $(addprefix build-,$(FUNCTIONS))
 $(addprefix build-,$(FUNCTIONS)): build-%:
 	mkdir -p "$(ARTIFACTS_DIR)"
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_GOARCH) go build $(LAMBDA_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" $(call source_of,$*)
+	cat template.yaml samconfig.toml | { sha256sum 2>/dev/null || shasum -a 256; } >"$(ARTIFACTS_DIR)/settings.sha256"
 
 ##@ Housekeeping
 

@@ -33,7 +33,7 @@ build() {
   local place=$1 function
   shift
   mkdir -p "$place"
-  cp -R go.mod go.sum Makefile functions internal scripts "$place/"
+  cp -R go.mod go.sum Makefile template.yaml samconfig.toml functions internal scripts "$place/"
   [[ $shared == yes ]] || export GOCACHE=$place/cache
   for function in "$@"; do
     make -s --no-print-directory -C "$place" "build-$function" ARTIFACTS_DIR="$place/$function" >&2

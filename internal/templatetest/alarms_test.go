@@ -1,6 +1,7 @@
 package templatetest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,13 +23,13 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		if statistic == nil {
 			statistic = p["ExtendedStatistic"]
 		}
-		dimensions := p["Dimensions"].([]any)
-		if len(dimensions) != 1 {
-			t.Fatalf("%s has %d dimensions", id, len(dimensions))
+		var of []string
+		for _, dimension := range p["Dimensions"].([]any) {
+			of = append(of, text(at(t, dimension, "Value")))
 		}
 		got[id] = alarm{
 			Metric:     text(p["Namespace"]) + " " + text(p["MetricName"]),
-			Of:         text(at(t, dimensions[0], "Value")),
+			Of:         strings.Join(of, " "),
 			Statistic:  text(statistic),
 			Comparison: text(p["ComparisonOperator"]),
 			Threshold:  p["Threshold"],
@@ -36,6 +37,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		}
 	}
 	const above, below, good, bad = "GreaterThanThreshold", "LessThanThreshold", "notBreaching", "breaching"
+	live := func(function string) string { return function + " ${" + function + "}:live" }
 	visible := "AWS/SQS ApproximateNumberOfMessagesVisible"
 	want := map[string]alarm{
 		"AckSlow":                {"Dakghar ack_ms", "IngressFunction", "p99", above, ref("AckMillisecondsMax"), good},
@@ -60,6 +62,10 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"DifferencesFound":       {"Dakghar audit_faults", "ReconcilerFunction", "Sum", above, 0.0, good},
 		"ComparisonLate":         {"Dakghar audit_age_s", "ReconcilerFunction", "Maximum", above, 172800.0, good},
 		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
+		"IngressFails":           {"AWS/Lambda Errors", live("IngressFunction"), "Sum", above, 0.0, good},
+		"RelayFails":             {"AWS/Lambda Errors", live("RelayFunction"), "Sum", above, 0.0, good},
+		"ProcessorFails":         {"AWS/Lambda Errors", live("ProcessorFunction"), "Sum", above, 0.0, good},
+		"DispatcherFails":        {"AWS/Lambda Errors", live("DispatcherFunction"), "Sum", above, 0.0, good},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

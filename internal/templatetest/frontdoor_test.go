@@ -63,12 +63,14 @@ func TestTheStageWaitsForItsRoutes(t *testing.T) {
 	}
 }
 
+var liveIngress = object{"Fn::Sub": "${IngressFunction.Arn}:live"}
+
 func TestTheFrontDoorSpeaksPayloadTwoToIngress(t *testing.T) {
 	tmpl := load(t)
 	want := object{
 		"ApiId":                ref("FrontDoor"),
 		"IntegrationType":      "AWS_PROXY",
-		"IntegrationUri":       attribute("IngressFunction.Arn"),
+		"IntegrationUri":       liveIngress,
 		"PayloadFormatVersion": "2.0",
 		"TimeoutInMillis":      3000.0,
 	}
@@ -76,6 +78,9 @@ func TestTheFrontDoorSpeaksPayloadTwoToIngress(t *testing.T) {
 		t.Errorf("integration (-want +got):\n%s", diff)
 	}
 	permission := tmpl.Resources["FrontDoorMayInvokeIngress"].Properties
+	if diff := cmp.Diff(any(liveIngress), permission["FunctionName"]); diff != "" {
+		t.Errorf("whom the door may invoke (-want +got):\n%s", diff)
+	}
 	if got := text(permission["SourceArn"]); !strings.HasSuffix(got, ":${FrontDoor}/*/POST/in/*") {
 		t.Errorf("ingress may be invoked from %s", got)
 	}
@@ -93,5 +98,82 @@ func TestAccessLogsCarryNothingSecret(t *testing.T) {
 		if !strings.Contains(format, field) {
 			t.Errorf("the access log format lacks %s", field)
 		}
+	}
+}
+
+// A name of your own is made only where it is wanted, speaks TLS 1.2 at least, and asks for certificates only where a
+// truststore is given.
+func TestTheDoorHasANameOfYourOwnByParameter(t *testing.T) {
+	tmpl := load(t)
+	noValue := ref("AWS::NoValue")
+	want := map[string]resource{
+		"FrontDoorDomain": {
+			Type: "AWS::ApiGatewayV2::DomainName", Condition: "HasDomain",
+			Properties: object{
+				"DomainName": ref("DomainName"),
+				"DomainNameConfigurations": []any{object{
+					"CertificateArn": ref("DomainCertificateArn"), "EndpointType": "REGIONAL", "SecurityPolicy": "TLS_1_2",
+				}},
+				"MutualTlsAuthentication": object{"Fn::If": []any{"HasMutualTLS", object{
+					"TruststoreUri":     ref("TruststoreUri"),
+					"TruststoreVersion": object{"Fn::If": []any{"HasTruststoreVersion", ref("TruststoreVersion"), noValue}},
+				}, noValue}},
+			},
+		},
+		"FrontDoorDomainMapping": {
+			Type: "AWS::ApiGatewayV2::ApiMapping", Condition: "HasDomain",
+			Properties: object{"ApiId": ref("FrontDoor"), "DomainName": ref("FrontDoorDomain"), "Stage": ref("FrontDoorStage")},
+		},
+		"FrontDoorDomainRecord": {
+			Type: "AWS::Route53::RecordSet", Condition: "HasDomainRecord",
+			Properties: object{
+				"HostedZoneId": ref("DomainHostedZoneId"), "Name": ref("DomainName"), "Type": "A",
+				"AliasTarget": object{
+					"DNSName":              attribute("FrontDoorDomain.RegionalDomainName"),
+					"HostedZoneId":         attribute("FrontDoorDomain.RegionalHostedZoneId"),
+					"EvaluateTargetHealth": false,
+				},
+			},
+		},
+	}
+	got := map[string]resource{}
+	for id := range want {
+		r := tmpl.Resources[id]
+		r.Metadata = nil
+		got[id] = r
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the door's own name (-want +got):\n%s", diff)
+	}
+}
+
+// CloudFormation refuses, before it makes anything, a door without a name and mutual TLS with a way around it.
+func TestRulesRefuseADoorThatCannotBeMeant(t *testing.T) {
+	given := func(parameter string) object {
+		return object{"Fn::Not": []any{object{"Fn::Equals": []any{ref(parameter), ""}}}}
+	}
+	closed := object{"Fn::Equals": []any{ref("DisableExecuteApiEndpoint"), "true"}}
+	type rule struct {
+		When any
+		Then []any
+	}
+	got := map[string]rule{}
+	for name, r := range load(t).Rules {
+		then := rule{When: r["RuleCondition"]}
+		for _, assertion := range r["Assertions"].([]any) {
+			then.Then = append(then.Then, at(t, assertion, "Assert"))
+			if text(at(t, assertion, "AssertDescription")) == "" {
+				t.Errorf("%s says nothing", name)
+			}
+		}
+		got[name] = then
+	}
+	want := map[string]rule{
+		"ADomainHasItsCertificate": {given("DomainName"), []any{given("DomainCertificateArn")}},
+		"MutualTLSHasNoWayAround":  {given("TruststoreUri"), []any{given("DomainName"), closed}},
+		"TheDoorKeepsAName":        {closed, []any{given("DomainName")}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

@@ -23,6 +23,7 @@ type template struct {
 	Parameters map[string]object
 	Mappings   map[string]map[string]object
 	Resources  map[string]resource
+	Rules      map[string]object
 	Outputs    map[string]object
 }
 
@@ -31,6 +32,7 @@ type resource struct {
 	Condition           string
 	DeletionPolicy      string
 	UpdateReplacePolicy string
+	UpdatePolicy        object
 	DependsOn           []string
 	Metadata            object
 	Properties          object
@@ -38,7 +40,12 @@ type resource struct {
 
 func load(t *testing.T) template {
 	t.Helper()
-	text, err := os.ReadFile(templatePath)
+	return loadFile(t, templatePath)
+}
+
+func loadFile(t *testing.T, path string) template {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +119,12 @@ func attribute(of string) object { return object{"Fn::GetAtt": of} }
 
 // The local stack reads the same file with goformation, which refuses properties that it does not know.
 func TestGoformationReadsTheTemplate(t *testing.T) {
-	options := map[string]*intrinsics.ProcessorOptions{
+	for name, opts := range map[string]*intrinsics.ProcessorOptions{
 		"as Open does":              nil,
 		"with conditions evaluated": {EvaluateConditions: true},
-	}
-	for name, opts := range options {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := goformation.OpenWithOptions(templatePath, opts)
+			got, err := goformation.ParseJSONWithOptions(unconditional(t), opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,6 +134,33 @@ func TestGoformationReadsTheTemplate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unconditional is the template without the conditions of resources and outputs, in JSON: goformation puts a condition's value in place
+// of the whole resource where it evaluates them, so the local stack takes them out as well.
+func unconditional(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(templatePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := intrinsics.ProcessYAML(text, &intrinsics.ProcessorOptions{NoProcess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all object
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range []string{"Resources", "Outputs"} {
+		for _, entry := range all[section].(object) {
+			delete(entry.(object), "Condition")
+		}
+	}
+	if data, err = json.Marshal(all); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // A name would block the replacement of a resource and a second stack in the same account.
@@ -150,7 +183,9 @@ func TestOutputsNameWhatTheCommandNeeds(t *testing.T) {
 		got[name] = text(output["Value"])
 	}
 	want := map[string]string{
-		"FrontDoorUrl":             "https://${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix}",
+		"FrontDoorUrl": `{"Fn::If":["HasDomain",{"Fn::Sub":"https://${DomainName}"},` +
+			`{"Fn::Sub":"https://${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix}"}]}`,
+		"FrontDoorDomainTarget":    "FrontDoorDomain.RegionalDomainName",
 		"InboxTableName":           "InboxTable",
 		"OutboxTableName":          "OutboxTable",
 		"BodyTableName":            "BodyTable",
@@ -189,33 +224,42 @@ func TestDefaultsAreSafe(t *testing.T) {
 		got[name] = parameter["Default"]
 	}
 	want := map[string]any{
-		"RouteRatePerSecond":           2500.0,
-		"RouteBurst":                   4000.0,
-		"CoarseRate":                   "1000",
-		"CoarseBurst":                  "2000",
-		"IngressReservedConcurrency":   0.0,
-		"ProcessorMaximumConcurrency":  200.0,
-		"DispatcherMaximumConcurrency": 50.0,
-		"WarmWriteUnits":               0.0,
-		"WarmReadUnits":                0.0,
-		"DisableExecuteApiEndpoint":    false,
-		"BodyDays":                     "30",
-		"InboxDays":                    "400",
-		"LogDays":                      30.0,
-		"DeletionProtection":           true,
-		"PointInTimeRecovery":          true,
-		"TableKey":                     "aws-owned",
-		"BodyInlineBytes":              "32768",
-		"RetryProfile":                 "standard",
-		"AttemptsMax":                  "",
-		"GapMinutes":                   "60",
-		"LeaseSeconds":                 "60",
-		"DeliveryAttemptSeconds":       "25",
-		"DeliveryLeaseSeconds":         "60",
-		"SinkQueueArns":                "",
-		"SinkBusArns":                  "",
-		"AlarmTopicArn":                "",
-		"AckMillisecondsMax":           400.0,
+		"DomainName":                    "",
+		"DomainCertificateArn":          "",
+		"DomainHostedZoneId":            "",
+		"TruststoreUri":                 "",
+		"TruststoreVersion":             "",
+		"IngressProvisionedConcurrency": "0",
+		"ReserveForWorkers":             false,
+		"Tracing":                       "PassThrough",
+		"DeployShift":                   "AllAtOnce",
+		"RouteRatePerSecond":            2500.0,
+		"RouteBurst":                    4000.0,
+		"CoarseRate":                    "1000",
+		"CoarseBurst":                   "2000",
+		"IngressReservedConcurrency":    0.0,
+		"ProcessorMaximumConcurrency":   200.0,
+		"DispatcherMaximumConcurrency":  50.0,
+		"WarmWriteUnits":                0.0,
+		"WarmReadUnits":                 0.0,
+		"DisableExecuteApiEndpoint":     false,
+		"BodyDays":                      "30",
+		"InboxDays":                     "400",
+		"LogDays":                       30.0,
+		"DeletionProtection":            true,
+		"PointInTimeRecovery":           true,
+		"TableKey":                      "aws-owned",
+		"BodyInlineBytes":               "32768",
+		"RetryProfile":                  "standard",
+		"AttemptsMax":                   "",
+		"GapMinutes":                    "60",
+		"LeaseSeconds":                  "60",
+		"DeliveryAttemptSeconds":        "25",
+		"DeliveryLeaseSeconds":          "60",
+		"SinkQueueArns":                 "",
+		"SinkBusArns":                   "",
+		"AlarmTopicArn":                 "",
+		"AckMillisecondsMax":            400.0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parameter defaults (-want +got):\n%s", diff)

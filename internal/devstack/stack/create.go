@@ -215,7 +215,11 @@ func (c *creation) physicalName(declared text, id string) string {
 func without() map[string]string {
 	const permissions = "nobody checks permissions on one machine"
 	const watching = "nobody collects metrics on one machine"
+	const names = "the front door has the name of this machine"
 	return map[string]string{
+		"AWS::ApiGatewayV2::DomainName":   names,
+		"AWS::ApiGatewayV2::ApiMapping":   names,
+		"AWS::Route53::RecordSet":         names,
 		"AWS::IAM::Role":                  permissions,
 		"AWS::IAM::Policy":                permissions,
 		"AWS::IAM::ManagedPolicy":         permissions,

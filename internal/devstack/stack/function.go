@@ -16,6 +16,7 @@ const typeFunction = "AWS::Serverless::Function"
 
 type functionProperties struct {
 	Handler, Runtime, PackageType text
+	AutoPublishAlias              text
 	MemorySize, Timeout           *number
 	ReservedConcurrentExecutions  *number
 	Environment                   struct{ Variables map[string]text }
@@ -24,11 +25,11 @@ type functionProperties struct {
 		Properties any
 	}
 
-	Architectures, CodeUri, Description, Tags                             ignored // built for this machine, found by its logical id
-	Role, Policies, PermissionsBoundary, KmsKeyArn                        ignored // nobody checks permissions on one machine
-	Tracing, LoggingConfig                                                ignored // logs go to the terminal
-	AutoPublishAlias, AutoPublishAliasAllProperties, DeploymentPreference ignored // there is one version
-	ProvisionedConcurrencyConfig, EphemeralStorage, RecursiveLoop         ignored // sandboxes start in milliseconds
+	Architectures, CodeUri, Description, Tags                     ignored // built for this machine, found by its logical id
+	Role, Policies, PermissionsBoundary, KmsKeyArn                ignored // nobody checks permissions on one machine
+	Tracing, LoggingConfig                                        ignored // logs go to the terminal
+	AutoPublishAliasAllProperties, DeploymentPreference           ignored // there is one version
+	ProvisionedConcurrencyConfig, EphemeralStorage, RecursiveLoop ignored // sandboxes start in milliseconds
 }
 
 func (c *creation) makeFunction(_ context.Context, id string, properties any) (Resource, error) {
@@ -41,6 +42,7 @@ func (c *creation) makeFunction(_ context.Context, id string, properties any) (R
 	}
 	f := Function{
 		ARN:      fmt.Sprintf("arn:aws:lambda:%s:%s:function:%s", c.options.Region, Account, id),
+		Alias:    string(p.AutoPublishAlias),
 		Handler:  string(p.Handler),
 		MemoryMB: orElse(p.MemorySize, 128),
 		Timeout:  seconds(orElse(p.Timeout, 3)),

@@ -104,8 +104,9 @@ func (c *creation) makeIntegration(_ context.Context, id string, properties any)
 		return Resource{}, fmt.Errorf("TimeoutInMillis %v is not within 50 ms and 30 s", timeout)
 	}
 	for function, r := range c.stack.Functions {
-		// The URI is the function's ARN, or that ARN within an API Gateway one.
-		if strings.Contains(string(p.IntegrationUri)+"/", r.ARN+"/") {
+		// The URI is the ARN of the function or of its alias, or that ARN within an API Gateway one.
+		uri := string(p.IntegrationUri) + "/"
+		if strings.Contains(uri, r.ARN+"/") || r.Alias != "" && strings.Contains(uri, r.ARN+":"+r.Alias+"/") {
 			c.gateway.integrations[id] = integration{function: function, timeout: timeout}
 			return Resource{Ref: id}, nil
 		}

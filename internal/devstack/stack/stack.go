@@ -33,6 +33,7 @@ func (r Resource) value(attribute string) (string, bool) {
 // Function is a function to run. Its local name is its logical id.
 type Function struct {
 	ARN      string            `json:"arn"`
+	Alias    string            `json:"alias,omitempty"` // by which it may be called too; "" none
 	Handler  string            `json:"handler"`
 	MemoryMB int               `json:"memoryMB"`
 	Timeout  time.Duration     `json:"timeoutNanoseconds"`

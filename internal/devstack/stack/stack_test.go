@@ -135,7 +135,7 @@ func TestATemplateBecomesAStack(t *testing.T) {
 		},
 		Outputs: map[string]string{"Table": "test-Rows", "Door": "https://Door.execute-api.us-east-1.amazonaws.com"},
 		Functions: map[string]stack.Function{"AlphaFunction": {
-			ARN: alphaARN, Handler: "functions/alpha", MemoryMB: 512, Timeout: 5 * time.Second,
+			ARN: alphaARN, Alias: "live", Handler: "functions/alpha", MemoryMB: 512, Timeout: 5 * time.Second,
 			Env: map[string]string{
 				"TABLE": "test-Rows", "QUEUE_URL": workURL, "BUCKET": "test-blobs", "KEY": "arn:key/key-1", "PREFIX": "test/endpoint/",
 				"MIXED": "info-arn:table/test-Rows-${Literal}-us-east-1", "JOINED": "a:test-Rows", "KEEP": "30", "ATTEMPTS": "8", "VERBOSE": "true",
@@ -205,6 +205,33 @@ func TestParametersReplaceDefaultsAndSwitchConditions(t *testing.T) {
 	}
 	if _, ok := got.Resources["Conditional"]; !ok || got.Outputs["Absent"] == "" || got.Routes[0].RatePerSecond != 0.5 {
 		t.Errorf("conditional resource %v, output %q, rate %v", ok, got.Outputs["Absent"], got.Routes[0].RatePerSecond)
+	}
+}
+
+// There is one version here, so a function and its alias are the same.
+func TestTheFrontDoorLeadsToAFunctionOrItsAlias(t *testing.T) {
+	text, err := os.ReadFile("testdata/template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const alias = "!Sub \"${AlphaFunction.Arn}:live\""
+	if !strings.Contains(string(text), alias) {
+		t.Fatal("the template names no alias")
+	}
+	path := filepath.Join(t.TempDir(), "template.yaml")
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), alias, "!GetAtt AlphaFunction.Arn", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	byAlias, err := create(t, &recorder{}, "testdata/template.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName, err := create(t, &recorder{}, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(byAlias.Routes, byName.Routes); diff != "" || len(byName.Routes) != 2 {
+		t.Errorf("routes (-by the alias +by the name):\n%s", diff)
 	}
 }
 
@@ -283,6 +310,7 @@ func TestWhatTheLocalStackDoesNotKnowIsRefusedByName(t *testing.T) {
 		"stage":                   {"Resources: {S: {Type: AWS::ApiGatewayV2::Stage, Properties: {StageName: prod, AutoDeploy: true}}}", `StageName "prod"`},
 		"settings of no route":    {"Resources: {S: {Type: AWS::ApiGatewayV2::Stage, Properties: {StageName: $default, AutoDeploy: true, RouteSettings: {GET /x: {ThrottlingRateLimit: 1}}}}}", `RouteSettings of "GET /x", which is no route`},
 		"route to nowhere":        {"Resources: {R: {Type: AWS::ApiGatewayV2::Route, Properties: {RouteKey: GET /x, Target: integrations/y}}}", "is no integration of this stack"},
+		"another's alias":         {function("      AutoPublishAlias: live\n  I: {Type: AWS::ApiGatewayV2::Integration, Properties: {IntegrationType: AWS_PROXY, PayloadFormatVersion: '2.0', IntegrationUri: !Sub '${F.Arn}:other'}}"), `function:F:other" is no function of this stack`},
 		"payload format":          {"Resources: {I: {Type: AWS::ApiGatewayV2::Integration, Properties: {IntegrationType: AWS_PROXY, PayloadFormatVersion: '1.0'}}}", "knows AWS_PROXY with 2.0 only"},
 		"not YAML":                {"a: [", "yaml"},
 	} {
