@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -45,6 +46,9 @@ type Subscription struct {
 	CreatedAt time.Time
 	// FailingSince is when attempts began to fail without one that was accepted.
 	FailingSince time.Time `json:",omitzero"`
+	// Unknown are settings that a newer program keeps in the row. They are written
+	// back as they were read.
+	Unknown map[string]json.RawMessage `json:"-"`
 	// Revision is raised by every change of the row; a change is guarded by the one it read.
 	Revision int64
 }

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -178,22 +177,23 @@ func (s *Store) putAttempt(a delivery.Attempt, expires time.Time) types.Transact
 }
 
 func encodeSubscription(v delivery.Subscription) (attributes, error) {
-	doc, err := json.Marshal(v) //nolint:gosec // Secret is the name of a secret, not one
+	doc, err := encodeDocument(v, v.Unknown)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: subscription %s: %w", v.ID, err)
 	}
 	item := subscriptionKey(v.ID)
-	item["doc"], item["rev"] = str(string(doc)), num(v.Revision)
+	item["doc"], item["rev"] = str(doc), num(v.Revision)
 	return item, nil
 }
 
 func decodeSubscription(item attributes) (delivery.Subscription, error) {
 	d := decoder{a: item}
 	var v delivery.Subscription
-	if err := json.Unmarshal([]byte(d.str("doc")), &v); err != nil {
+	unknown, err := decodeDocument(d.str("doc"), &v)
+	if err != nil {
 		return v, fmt.Errorf("dynamo: subscription row: %w", err)
 	}
-	v.Revision = d.num("rev")
+	v.Unknown, v.Revision = unknown, d.num("rev")
 	return v, d.err
 }
 

@@ -2,7 +2,6 @@ package dynamo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -38,10 +37,11 @@ func (s *Store) Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.En
 func decodeEndpoint(item attributes) (webhook.Endpoint, error) {
 	d := decoder{a: item}
 	var e webhook.Endpoint
-	if err := json.Unmarshal([]byte(d.str("doc")), &e); err != nil {
+	unknown, err := decodeDocument(d.str("doc"), &e)
+	if err != nil {
 		return e, fmt.Errorf("dynamo: endpoint row: %w", err)
 	}
-	e.Revision = d.num("rev")
+	e.Unknown, e.Revision = unknown, d.num("rev")
 	return e, d.err
 }
 
@@ -72,12 +72,12 @@ func (s *Store) CreateEndpoint(ctx context.Context, e webhook.Endpoint) (bool, e
 }
 
 func encodeEndpoint(e webhook.Endpoint) (attributes, error) {
-	doc, err := json.Marshal(e) //nolint:gosec // Secret is the name of a secret, not one
+	doc, err := encodeDocument(e, e.Unknown)
 	if err != nil {
 		return nil, fmt.Errorf("dynamo: endpoint %s: %w", e.ID, err)
 	}
 	item := endpointKey(e.ID)
-	item["doc"] = str(string(doc))
+	item["doc"] = str(doc)
 	item["rev"] = num(e.Revision)
 	return item, nil
 }

@@ -26,14 +26,14 @@ func rowsOfReleaseOne() map[string]any {
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 	effect := webhook.Effect{
 		ID: "ef_1", InboxID: "in_1", Tenant: "acme", Type: "payment.succeeded", Call: "sub_call", Ordinal: 2, BodyID: "bd_2",
-		Digest: webhook.DigestOf([]byte("effect")), BodyExpiresAt: at(50), CreatedAt: at(1),
+		Digest: webhook.DigestOf([]byte("effect")), BodyExpiresAt: at(50), CreatedAt: at(1), Hops: 3,
 	}
 	return map[string]any{
 		"inbox": webhook.Inbox{
 			ID: "in_1", Provider: "stripe", Endpoint: "shop", Tenant: "acme", EventID: "evt_1", EventType: "payment_intent.succeeded",
 			ObjectID: "pi_1", ObjectVersion: "7", ProviderCreatedAt: at(-1), ReceivedAt: noon, BodyID: "bd_1", BodyExpiresAt: at(60),
 			Digest: webhook.DigestOf([]byte("body")), MatchedVersion: "k1-a", SameBodyAs: "in_0", ConflictWith: "in_2", Uncovered: true,
-			Unwanted: true, Status: webhook.Processed, Outcome: webhook.Applied, Fence: 3, AttemptCount: 2, Run: 1, Slot: webhook.Slot{Sequence: "order-1", Number: 4}, NextAttemptAt: at(2),
+			Unwanted: true, Hops: 2, Status: webhook.Processed, Outcome: webhook.Applied, Fence: 3, AttemptCount: 2, Run: 1, Slot: webhook.Slot{Sequence: "order-1", Number: 4}, NextAttemptAt: at(2),
 			LeaseUntil: at(3), ClaimID: "claim_1", LastError: "store_throttled", ProcessedAt: at(4), ExpiresAt: at(5), ErasedAt: at(6), LegalHold: true,
 		},
 		"outbox": webhook.Outbox{
@@ -162,7 +162,8 @@ func TestRowsAreStoredAsTheNewestFileSays(t *testing.T) {
 	}
 }
 
-// What a newer release put beside is not read, and is no reason to refuse the row.
+// What a newer release put beside is not read, and is no reason to refuse the row. In a row that is written whole it is
+// kept, and written back.
 func TestWhatANewerReleasePutsBesideIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for kind, want := range rowsOfReleaseOne() {
@@ -176,10 +177,64 @@ func TestWhatANewerReleasePutsBesideIsPassedOver(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
+		later := map[string]json.RawMessage{"Later": json.RawMessage(`{"a":1}`)}
+		switch v := want.(type) {
+		case webhook.Endpoint:
+			v.Unknown = later
+			want = v
+		case delivery.Subscription:
+			v.Unknown = later
+			want = v
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
+}
+
+// A release that changes an endpoint or a subscription, whose rows are written whole, takes no setting from it that a newer
+// release has put there.
+func TestAnOlderReleaseKeepsANewersSettings(t *testing.T) {
+	t.Parallel()
+	onStores(t, func(t *testing.T, s *dynamo.Store) {
+		later := map[string]json.RawMessage{"Later": json.RawMessage(`{"a":1}`), "Rates": json.RawMessage(`[1]`)}
+		e := webhook.Endpoint{ID: "shop", Provider: "stripe", Tenant: "acme", Scope: "shop", Rate: 5, Unknown: later}
+		if made, err := s.CreateEndpoint(t.Context(), e); err != nil || !made {
+			t.Fatal(made, err)
+		}
+		e, _, err := s.Endpoint(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Rate = 0 // a setting of its own may go
+		if written, err := s.UpdateEndpoint(t.Context(), e); err != nil || !written {
+			t.Fatal(written, err)
+		}
+		act := webhook.Act{ID: "0123456789abcdefghijklmnop", At: noon, Name: "subscription create", Subject: "subscription sub_1", Who: "ada", Why: "ticket"}
+		v := delivery.Subscription{ID: "sub_1", Tenant: "acme", StateWhy: "failing", Unknown: later}
+		if made, err := s.CreateSubscriptionBy(t.Context(), v, act); err != nil || !made {
+			t.Fatal(made, err)
+		}
+		v, _, err = s.Subscription(t.Context(), "sub_1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.StateWhy = ""
+		if written, err := s.UpdateSubscription(t.Context(), v); err != nil || !written {
+			t.Fatal(written, err)
+		}
+		got, _, err := s.Endpoint(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, _, err := s.Subscription(t.Context(), "sub_1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]any{later, 0, later, ""}, []any{got.Unknown, got.Rate, told.Unknown, told.StateWhy}); diff != "" {
+			t.Errorf("settings (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // Versions run side by side while they shift: what a newer one noted on an event's row is still there when an older one has

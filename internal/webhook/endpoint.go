@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 )
@@ -42,6 +43,9 @@ type Endpoint struct {
 	// Retired are versions that must never be trusted again, whatever the secret store says.
 	Retired   []KeyVersion
 	CreatedAt time.Time
+	// Unknown are settings that a newer program keeps in the row. They are written
+	// back as they were read.
+	Unknown map[string]json.RawMessage `json:"-"`
 	// Revision is raised by every change of the row; a change is guarded by the one it read.
 	Revision int64
 }
