@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,10 +173,12 @@ func ReadDelivery(r *Reader) Delivery {
 }
 
 // ReadOwnHosts reads OWN_HOSTS: the hosts of the stack's own front door, to which
-// nothing is delivered, since it would come back.
+// nothing is delivered, since it would come back. One that the stack does not have
+// is empty.
 func ReadOwnHosts(r *Reader) []string {
-	r.Require(r.getenv("OWN_HOSTS") != "", "OWN_HOSTS is empty, want the hosts of the stack's front door with commas between them")
-	return r.list("OWN_HOSTS")
+	hosts := slices.DeleteFunc(r.list("OWN_HOSTS"), func(host string) bool { return host == "" })
+	r.Require(len(hosts) > 0, "OWN_HOSTS is empty, want the hosts of the stack's front door with commas between them")
+	return hosts
 }
 
 // Sinks are the targets inside AWS that deliveries may go to.

@@ -149,3 +149,21 @@ func TestSinksAreTheOperatorsList(t *testing.T) {
 		}
 	}
 }
+
+// A dispatcher that does not know its own front door would deliver to it: it does
+// not start.
+func TestOwnHostsAreThoseOfTheFrontDoor(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string][]string{
+		"api.test,hooks.test": {"api.test", "hooks.test"}, "api.test,": {"api.test"}, ",": nil, "": nil,
+	} {
+		r := config.From(env(map[string]string{"OWN_HOSTS": given}))
+		got := config.ReadOwnHosts(r)
+		if len(got) == 0 {
+			got = nil
+		}
+		if diff := cmp.Diff(want, got); diff != "" || (r.Err() == nil) != (want != nil) {
+			t.Errorf("%q: %v (-want +got):\n%s", given, r.Err(), diff)
+		}
+	}
+}
