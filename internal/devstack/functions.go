@@ -88,6 +88,9 @@ func (s *Stack) environment(id string, f stack.Function) map[string]string {
 		env["PROVIDER_API_BASE"] = s.options.ProviderAPI
 	}
 	maps.Copy(env, f.Env)
+	if env["FRONT_DOOR_URL"] != "" {
+		env["FRONT_DOOR_URL"] = s.doorURL // it is here, whatever its name is in the template
+	}
 	maps.Copy(env, s.options.FunctionEnv[id])
 	return env
 }

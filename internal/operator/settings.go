@@ -24,6 +24,7 @@ type Settings struct {
 	KeepUnknown *bool
 	Overlap     *time.Duration
 	Rate, Burst *int
+	Canary      *bool
 	// Policies are laid over those that the endpoint has; [CataloguePolicy] takes
 	// one away.
 	Policies map[webhook.Kind]webhook.Policy
@@ -98,6 +99,7 @@ func (s Settings) over(e webhook.Endpoint, apiSecret string) webhook.Endpoint {
 	set(&e.Overlap, s.Overlap)
 	set(&e.Rate, s.Rate)
 	set(&e.Burst, s.Burst)
+	set(&e.Canary, s.Canary)
 	set(&e.BackfillEvery, s.BackfillEvery)
 	e.Policies = laidOver(e.Policies, s.Policies, CataloguePolicy)
 	if s.Credential.Empty() && len(s.Account) == 0 {

@@ -61,6 +61,8 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"ComparisonLate":         {"Dakghar audit_age_s", "ReconcilerFunction", "Maximum", above, 172800.0, good},
 		"ReconcilerSilent":       {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
+		"CanaryMissing":          {"Dakghar canary_missing", "CanaryFunction", "Sum", above, 0.0, good},
+		"CanarySilent":           {"Dakghar canary_missing", "CanaryFunction", "SampleCount", below, 1.0, bad},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)
