@@ -98,8 +98,8 @@ func (o *Operator) countMatches(ctx context.Context, e webhook.Endpoint, keys []
 		if err != nil {
 			return unreachable("the inbox", err)
 		}
-		if row.EventType == webhook.CanaryType {
-			continue // ours: it says nothing of the key that the provider uses
+		if row.Canary() {
+			continue
 		}
 		if at := slices.IndexFunc(keys, func(k Key) bool { return k.Version == row.MatchedVersion }); at >= 0 {
 			keys[at].Matches++

@@ -9,3 +9,7 @@ const (
 	// CanaryPrefix is what its id begins with.
 	CanaryPrefix = "dakghar-canary-"
 )
+
+// Canary reports whether the row is a canary's, and so says nothing of what its
+// provider does.
+func (row Inbox) Canary() bool { return row.Unwanted && row.EventType == CanaryType }
