@@ -103,8 +103,8 @@ func TestACanaryIsNoMatchOfItsKey(t *testing.T) {
 func TestACapturedRequestIsNoCanary(t *testing.T) {
 	t.Parallel()
 	w := sim.New(t, sim.Options{})
-	e := w.AddEndpoint("github", "code", githubSecret)
-	captured := w.Event(e, provider.SampleOptions{Type: "repository.created", EventID: "delivery-1"})
+	e := w.AddEndpoint("shopify", "shop", githubSecret)
+	captured := w.Event(e, provider.SampleOptions{Type: "orders/paid", EventID: "delivery-1"})
 	bent := *captured
 	bent.Sample.Header = canary(t, e, 1).Sample.Header
 	if got := post(t, w, sim.Event(e, w.Signed(&bent), bent.Sample.Body)); got.Status != 422 {

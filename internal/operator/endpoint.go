@@ -218,6 +218,9 @@ func (o *Operator) created(a *provider.Adapter, e webhook.Endpoint, existed bool
 	c.Next = append(c.Next, say("give "+c.URL+" to "+a.Title+" as the address of the webhook, with the secret that you gave here"))
 	send := []string{"send", "--provider", string(e.Provider), "--endpoint", string(e.ID), "--type", string(sampleType(a, e))}
 	c.Next = append(c.Next, run("or send a sample event to it:", send...))
+	if e.Canary {
+		c.Next = append(c.Next, canaryStep(e.ID))
+	}
 	return c
 }
 

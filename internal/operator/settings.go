@@ -84,7 +84,17 @@ func (o *Operator) Update(ctx context.Context, id webhook.EndpointID, s Settings
 		return to, same, checkSettings(a, to, s.Credential)
 	})
 	u.Next = []Step{say("every process knows the new settings within 30 s"), run("see them:", "endpoint", "show", string(id))}
+	if s.Canary != nil && *s.Canary {
+		u.Next = append(u.Next, canaryStep(id))
+	}
 	return u, err
+}
+
+// canaryStep says when an endpoint that asked for canaries has one, since the
+// command does not know whether its stack sends any.
+func canaryStep(id webhook.EndpointID) Step {
+	return run("within 5 minutes the first canary is there, if the stack has the parameter Canary; without it none is sent:",
+		"inbox", "list", "--endpoint", string(id), "--kind", string(webhook.CanaryType))
 }
 
 // over returns an endpoint with the settings laid over its own.
