@@ -8,7 +8,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-FUNCTIONS := IngressFunction RelayFunction ProcessorFunction DispatcherFunction ReconcilerFunction
+FUNCTIONS := IngressFunction RelayFunction ProcessorFunction DispatcherFunction ReconcilerFunction CanaryFunction
 # IngressFunction is built from functions/ingress, and so on.
 source_of = ./functions/$(shell printf '%s' '$(1:Function=)' | tr '[:upper:]' '[:lower:]')
 

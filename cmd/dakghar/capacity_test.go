@@ -128,7 +128,9 @@ func TestTheCalculatorKnowsTheTemplatesNumbers(t *testing.T) {
 	if d.BodyDays != 30 || d.InboxDays != 400 || d.LogDays != 30 || d.InlineKiB != 32 {
 		t.Errorf("the defaults are %+v", d)
 	}
-	if n := strings.Count(template, "Type: AWS::CloudWatch::Alarm\n"); n != capacity.Alarms {
+	// Those of canaries are where canaries are.
+	const alarm = "Type: AWS::CloudWatch::Alarm\n"
+	if n := strings.Count(template, alarm) - strings.Count(template, alarm+"    Condition: HasCanary\n"); n != capacity.Alarms {
 		t.Errorf("the template has %d alarms, the bill %d", n, capacity.Alarms)
 	}
 }

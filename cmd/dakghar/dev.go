@@ -63,6 +63,7 @@ func runDev(ctx context.Context, a *app, f devFlags) error {
 	}
 	o := devstack.Options{
 		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, ProviderAPI: f.providerAPI, Log: a.out,
+		Parameters: devstack.OwnParameters(),
 	}
 	if f.fault != "" {
 		return a.showFault(ctx, f.fault, o)

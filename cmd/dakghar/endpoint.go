@@ -54,7 +54,7 @@ changes nothing. An id is never used again.`,
 			return err
 		}
 		n.Types, n.KeepUnknown, n.Overlap, n.Rate, n.Burst, n.BackfillEvery = to.Types, s.keepUnknown, s.overlap, s.rate, s.burst, s.backfill
-		n.Policies, n.Credential, n.Account = to.Policies, to.Credential, to.Account
+		n.Policies, n.Credential, n.Account, n.Canary = to.Policies, to.Credential, to.Account, s.canary
 		n.Provider, n.ID = webhook.Provider(providerName), webhook.EndpointID(id)
 		n.Tenant, n.Scope, n.Why = webhook.Tenant(tenant), webhook.Scope(scope), why
 		created, err := op.Create(ctx, n)
@@ -191,6 +191,7 @@ type endpointView struct {
 	Policies  map[webhook.Kind]webhook.Policy `json:"policies"`
 	API       *apiView                        `json:"api"`
 	BackfillS float64                         `json:"backfill_every_seconds"` // 0 is never
+	Canary    bool                            `json:"canary"`
 
 	Existed *bool     `json:"existed,omitempty"`
 	Keys    []keyView `json:"keys,omitempty"`
@@ -202,7 +203,7 @@ func endpointJSON(e webhook.Endpoint, url string) endpointView {
 		Types: []string{}, KeepUnknown: e.KeepUnknown, OverlapS: e.Overlap.Seconds(), SecretName: e.Secret,
 		CreatedAt: stamp(e.CreatedAt), Revision: e.Revision,
 		PausedAt: stamp(e.PausedAt), Rate: e.Rate, Burst: e.Burst, Policies: map[webhook.Kind]webhook.Policy{}, API: apiJSON(e.API),
-		BackfillS: e.BackfillEvery.Seconds(),
+		BackfillS: e.BackfillEvery.Seconds(), Canary: e.Canary,
 	}
 	maps.Copy(v.Policies, e.Policies)
 	for _, t := range e.Types {

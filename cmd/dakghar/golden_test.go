@@ -57,6 +57,7 @@ func TestEndpointCommands(t *testing.T) {
 		"--policy", "payment.succeeded=fetch")
 	s.run("", "endpoint", "update", "demo", "--local", "--policy", "payment.succeeded=version", "--burst", "-1", "--api-account", "shop=x")
 	s.run("", "endpoint", "update", "demo", "--local", "--policy", "payment.succeeded")
+	s.run("", "endpoint", "update", "demo", "--local", "--canary", "--reason", "it must not be quiet")
 	s.run("", "endpoint", "update", "nobody", "--local", "--rate", "5")
 	s.run("", "endpoint", "pause", "demo", "--local", "--reason", "migration")
 	s.run("", "endpoint", "pause", "demo", "--local", "--json")

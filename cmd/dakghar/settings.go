@@ -17,7 +17,7 @@ import (
 // settingsFlags are the settings that create and update share.
 type settingsFlags struct {
 	types, policies, account []string
-	keepUnknown              bool
+	keepUnknown, canary      bool
 	overlap, backfill        time.Duration
 	rate, burst              int
 	apiSecretFile            string
@@ -33,6 +33,7 @@ func (s *settingsFlags) add(c *cobra.Command) {
 	f.StringSliceVar(&s.policies, "policy", nil, "KIND=POLICY: what decides the order of a kind's events: version, fetch, sequence, or catalogue for the adapter's own; repeat it for several")
 	f.StringVar(&s.apiSecretFile, "api-secret-file", "", "file with a credential for the provider's own API, - for standard input")
 	f.StringSliceVar(&s.account, "api-account", nil, "NAME=VALUE: what the provider's API must be told besides (a shop, a repository); repeat it for several")
+	f.BoolVar(&s.canary, "canary", false, "send it a synthetic event every 5 minutes and have an alarm when one does not arrive; for stacks with the parameter Canary")
 	f.DurationVar(&s.backfill, "backfill-every", 0, "compare the provider's list of events with ours this often, and fetch what is missing; 0 for never")
 }
 
@@ -75,7 +76,7 @@ func (a *app) settings(c *cobra.Command, s *settingsFlags) (operator.Settings, e
 	}
 	for name, set := range map[string]func(){
 		"keep-unknown": func() { to.KeepUnknown = &s.keepUnknown }, "overlap": func() { to.Overlap = &s.overlap }, "rate": func() { to.Rate = &s.rate },
-		"burst": func() { to.Burst = &s.burst }, "backfill-every": func() { to.BackfillEvery = &s.backfill },
+		"burst": func() { to.Burst = &s.burst }, "backfill-every": func() { to.BackfillEvery = &s.backfill }, "canary": func() { to.Canary = &s.canary },
 	} {
 		if given(name) {
 			set()
@@ -242,6 +243,9 @@ func settingsRows(e webhook.Endpoint) [][]string {
 	}
 	if e.BackfillEvery > 0 {
 		add("back-fill", "every "+e.BackfillEvery.String())
+	}
+	if e.Canary {
+		add("canary", "yes")
 	}
 	return rows
 }

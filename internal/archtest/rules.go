@@ -22,7 +22,7 @@ type Rule struct {
 
 var (
 	parts    = []string{"internal/provider/...", "internal/ordering", "internal/business/...", "internal/directory", "internal/limit", "internal/effect"}
-	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/operator"}
+	stages   = []string{"internal/ingress", "internal/relay", "internal/processor", "internal/dispatcher", "internal/reconciler", "internal/canary", "internal/operator"}
 	adapters = []string{"internal/dynamo", "internal/queue", "internal/secret", "internal/body", "internal/egress", "internal/sink", "internal/telemetry"}
 	edges    = []string{"internal/lambdaedge"}
 	wiring   = []string{"internal/config", "internal/awsconfig", "internal/awsfault"}

@@ -70,6 +70,10 @@ type Options struct {
 	Clock          poller.Clock  // default the machine's
 }
 
+// OwnParameters are what a stack on somebody's own machine has in place of the
+// template's defaults: canaries, for the endpoints that ask for them.
+func OwnParameters() map[string]string { return map[string]string{"Canary": "true"} }
+
 // Factory makes a handler once the stack exists. getenv gives the function's
 // variables as its binary would find them in its environment. The AWS SDK reads
 // the environment of this process: a factory gives its clients AWS_ENDPOINT_URL

@@ -92,6 +92,9 @@ func (s *Stack) environment(id string, f stack.Function) map[string]string {
 	if _, wanted := env["OWN_HOSTS"]; wanted { // the template knows the one of AWS
 		env["OWN_HOSTS"] = strings.TrimPrefix(s.doorURL, "http://")
 	}
+	if env["FRONT_DOOR_URL"] != "" {
+		env["FRONT_DOOR_URL"] = s.doorURL // it is here, whatever its name is in the template
+	}
 	maps.Copy(env, s.options.FunctionEnv[id])
 	return env
 }

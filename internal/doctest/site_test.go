@@ -85,6 +85,7 @@ func open(ctx context.Context, dir string, b built, p page) (*site, error) {
 	s.stack, err = devstack.Start(ctx, devstack.Options{
 		ProviderAPI:  providers,
 		TemplatePath: "../../template.yaml", BuildDir: b.functions, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0", Log: said,
+		Parameters: devstack.OwnParameters(),
 	})
 	if err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	for _, name := range []string{"Ingress", "Relay", "Processor", "Dispatcher", "Reconciler"} {
+	for _, name := range []string{"Ingress", "Relay", "Processor", "Dispatcher", "Reconciler", "Canary"} {
 		out := filepath.Join(dir, name+"Function", "bootstrap")
 		build := exec.Command("go", "build", "-tags", "lambda.norpc,crashtest", "-o", out, "dakghar/functions/"+strings.ToLower(name))
 		if said, err := build.CombinedOutput(); err != nil {
@@ -100,10 +100,16 @@ const secretText = "whsec_test_secret_for_the_whole"
 
 func start(t *testing.T, env map[string]map[string]string) *system {
 	t.Helper()
+	return startWith(t, env, nil)
+}
+
+// startWith starts a stack with other parameters than the template's own.
+func startWith(t *testing.T, env map[string]map[string]string, parameters map[string]string) *system {
+	t.Helper()
 	s := &system{t: t, log: &lockedBuffer{}}
 	stack, err := devstack.Start(t.Context(), devstack.Options{
 		TemplatePath: filepath.Join(binaries, "template.yaml"), BuildDir: binaries, HTTPAddr: "127.0.0.1:0", AWSAddr: "127.0.0.1:0",
-		FunctionEnv: env, ScheduleEvery: 5 * time.Second, Log: s.log,
+		FunctionEnv: env, Parameters: parameters, ScheduleEvery: 5 * time.Second, Log: s.log,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ type event struct {
 	endpoint webhook.Endpoint
 	envelope provider.Envelope
 	unwanted bool // of a type that the endpoint keeps and does not act on
+	canary   bool // ours, and so no sign of which key its provider uses
 	body     []byte
 	hops     int
 	matched  webhook.KeyVersion
@@ -67,10 +68,12 @@ func (r *Receiver) accept(ctx context.Context, ev event, report Report) Report {
 	return r.known(ctx, ev, row, *existing, body, placed, report)
 }
 
-// noteMatch records a key's first match beside the acceptance, not before it.
+// noteMatch records a key's first match beside the acceptance, not before it. A
+// canary's is none: it would end the trust in the previous key while the provider
+// still signs with that.
 func (r *Receiver) noteMatch(ctx context.Context, ev event) <-chan struct{} {
 	done := make(chan struct{})
-	if _, isFirst := ev.endpoint.WithFirstMatch(ev.matched, ev.now); !isFirst {
+	if _, isFirst := ev.endpoint.WithFirstMatch(ev.matched, ev.now); !isFirst || ev.canary {
 		close(done)
 		return done
 	}

@@ -180,12 +180,14 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.shake(envelope.Handshake)
 	}
 	report.Type = envelope.Type
-	allowed := acts(adapter, endpoint, envelope.Type)
-	if !allowed && !endpoint.KeepUnknown {
+	// A canary is taken whatever the endpoint takes, and never acted on.
+	canary := adapter.IsCanary(envelope, req.Body)
+	allowed := !canary && acts(adapter, endpoint, envelope.Type)
+	if !allowed && !canary && !endpoint.KeepUnknown {
 		return report.refuse(&refusal422)
 	}
 	return r.accept(ctx, event{
-		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, body: req.Body,
+		adapter: adapter, endpoint: endpoint, envelope: envelope, unwanted: !allowed, canary: canary, body: req.Body,
 		hops: webhook.ParseHops(req.Header[webhook.HopsHeader]), matched: match, now: now,
 	}, report)
 }

@@ -27,6 +27,7 @@ type NewEndpoint struct {
 	KeepUnknown bool
 	Overlap     time.Duration // the provider's
 	Rate, Burst int           // no limit
+	Canary      bool          // none is sent
 	Policies    map[webhook.Kind]webhook.Policy
 	// Credential is for the provider's API, and Account what its addresses need.
 	Credential    Secret
@@ -102,7 +103,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 		Overlap: or(n.Overlap, adapter.Overlap), CreatedAt: o.Now(),
 	}
 	e = Settings{
-		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, Canary: &n.Canary, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
 	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
@@ -206,6 +207,8 @@ func difference(a, b webhook.Endpoint) string {
 		return "access to the provider's API"
 	case a.BackfillEvery != b.BackfillEvery:
 		return "back-fill"
+	case a.Canary != b.Canary:
+		return "choice of --canary"
 	}
 	return ""
 }
@@ -215,6 +218,9 @@ func (o *Operator) created(a *provider.Adapter, e webhook.Endpoint, existed bool
 	c.Next = append(c.Next, say("give "+c.URL+" to "+a.Title+" as the address of the webhook, with the secret that you gave here"))
 	send := []string{"send", "--provider", string(e.Provider), "--endpoint", string(e.ID), "--type", string(sampleType(a, e))}
 	c.Next = append(c.Next, run("or send a sample event to it:", send...))
+	if e.Canary {
+		c.Next = append(c.Next, canaryStep(e.ID))
+	}
 	return c
 }
 

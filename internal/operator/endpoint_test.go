@@ -206,6 +206,7 @@ func TestCreateRefusesATakenID(t *testing.T) {
 		}, "endpoint demo exists with another provider; ids are never used again"},
 		{"by other types", func(n *operator.NewEndpoint) { n.Types = []webhook.EventType{"payment_intent.succeeded"} }, "endpoint demo exists with another list of types; ids are never used again"},
 		{"by another overlap", func(n *operator.NewEndpoint) { n.Overlap = time.Hour }, "endpoint demo exists with another overlap; ids are never used again"},
+		{"by asking for canaries", func(n *operator.NewEndpoint) { n.Canary = true }, "endpoint demo exists with another choice of --canary; ids are never used again"},
 		{"by another choice of unknown types", func(n *operator.NewEndpoint) { n.KeepUnknown = true }, "endpoint demo exists with another choice of --keep-unknown; ids are never used again"},
 	}
 	for _, tt := range tests {

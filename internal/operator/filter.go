@@ -80,7 +80,7 @@ func causeIs(last, code string) bool {
 // know the type.
 func (o *Operator) Kind(row webhook.Inbox) webhook.Kind {
 	a, ok := o.Providers.Lookup(row.Provider)
-	if !ok {
+	if !ok || row.Canary() { // which may look like a kind where types are a pattern
 		return ""
 	}
 	k, _ := a.Kind(row.EventType)

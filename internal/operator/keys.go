@@ -98,6 +98,9 @@ func (o *Operator) countMatches(ctx context.Context, e webhook.Endpoint, keys []
 		if err != nil {
 			return unreachable("the inbox", err)
 		}
+		if row.Canary() {
+			continue
+		}
 		if at := slices.IndexFunc(keys, func(k Key) bool { return k.Version == row.MatchedVersion }); at >= 0 {
 			keys[at].Matches++
 			if row.ReceivedAt.After(keys[at].LastMatch) {

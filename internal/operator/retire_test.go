@@ -31,6 +31,10 @@ func TestKeysShowTheirMatches(t *testing.T) {
 	received(w, "in_2", old, 2*time.Hour)
 	received(w, "in_3", added, time.Hour)
 	received(w, "in_4", old, 8*24*time.Hour) // too long ago to count
+	received(w, "in_5", added, 0)            // the stack's own: not its provider's use of the key
+	canary := w.Rows["in_5"]
+	canary.EventType, canary.Unwanted = webhook.CanaryType, true
+	w.Rows["in_5"] = canary
 
 	keys, err := o.Keys(t.Context(), "demo")
 	if err != nil {

@@ -24,6 +24,7 @@ type Settings struct {
 	KeepUnknown *bool
 	Overlap     *time.Duration
 	Rate, Burst *int
+	Canary      *bool
 	// Policies are laid over those that the endpoint has; [CataloguePolicy] takes
 	// one away.
 	Policies map[webhook.Kind]webhook.Policy
@@ -83,7 +84,17 @@ func (o *Operator) Update(ctx context.Context, id webhook.EndpointID, s Settings
 		return to, same, checkSettings(a, to, s.Credential)
 	})
 	u.Next = []Step{say("every process knows the new settings within 30 s"), run("see them:", "endpoint", "show", string(id))}
+	if s.Canary != nil && *s.Canary {
+		u.Next = append(u.Next, canaryStep(id))
+	}
 	return u, err
+}
+
+// canaryStep says when an endpoint that asked for canaries has one, since the
+// command does not know whether its stack sends any.
+func canaryStep(id webhook.EndpointID) Step {
+	return run("within 5 minutes the first canary is there, if the stack has the parameter Canary; without it none is sent:",
+		"inbox", "list", "--endpoint", string(id), "--kind", string(webhook.CanaryType))
 }
 
 // over returns an endpoint with the settings laid over its own.
@@ -98,6 +109,7 @@ func (s Settings) over(e webhook.Endpoint, apiSecret string) webhook.Endpoint {
 	set(&e.Overlap, s.Overlap)
 	set(&e.Rate, s.Rate)
 	set(&e.Burst, s.Burst)
+	set(&e.Canary, s.Canary)
 	set(&e.BackfillEvery, s.BackfillEvery)
 	e.Policies = laidOver(e.Policies, s.Policies, CataloguePolicy)
 	if s.Credential.Empty() && len(s.Account) == 0 {

@@ -26,7 +26,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	before := w.Endpoints["demo"]
 	s := operator.Settings{
 		Types: []webhook.EventType{"charge.failed"}, KeepUnknown: ptr(true), Overlap: ptr(48 * time.Hour), Rate: ptr(50), Burst: ptr(100),
-		Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour),
+		Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour), Canary: ptr(true),
 	}
 	u, err := o.Update(t.Context(), "demo", s, "a campaign")
 	if err != nil {
@@ -35,6 +35,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	want := before
 	want.Types, want.KeepUnknown, want.Overlap, want.Rate, want.Burst = s.Types, true, 48*time.Hour, 50, 100
 	want.API, want.BackfillEvery, want.Revision = &webhook.API{Secret: "test/api/demo"}, time.Hour, 2
+	want.Canary = true
 	if diff := cmp.Diff(want, w.Endpoints["demo"]); diff != "" || u.Existed {
 		t.Errorf("existed %t; endpoint (-want +got):\n%s", u.Existed, diff)
 	}

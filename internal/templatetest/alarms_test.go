@@ -67,6 +67,8 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"ProcessorFails":         {"AWS/Lambda Errors", live("ProcessorFunction"), "Sum", above, 0.0, good},
 		"DispatcherFails":        {"AWS/Lambda Errors", live("DispatcherFunction"), "Sum", above, 0.0, good},
 		"ReconcilerFails":        {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
+		"CanaryMissing":          {"Dakghar canary_missing", "CanaryFunction", "Sum", above, 0.0, good},
+		"CanarySilent":           {"Dakghar canary_missing", "CanaryFunction", "SampleCount", below, 1.0, bad},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alarms (-want +got):\n%s", diff)

@@ -42,6 +42,10 @@ var environment = map[string]map[string]string{
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "LEASE_SECONDS": "LeaseSeconds",
 	},
+	"CanaryFunction": {
+		"INBOX_TABLE": "InboxTable", "REGISTRY_TABLE": "RegistryTable", "CANARY_SECONDS": "CanarySeconds",
+		"FRONT_DOOR_URL": `{"Fn::If":["HasCanaryUrl",{"Ref":"CanaryUrl"},{"Fn::If":["HasDomain",{"Fn::Sub":"https://${DomainName}"},{"Fn::Sub":"https://${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix}"}]}]}`,
+	},
 }
 
 type function struct {
@@ -88,6 +92,7 @@ func TestEveryFunctionIsBuiltAndConfiguredAsItsCodeExpects(t *testing.T) {
 		"ProcessorFunction":  {512, 30},
 		"DispatcherFunction": {512, 60},
 		"ReconcilerFunction": {512, 60},
+		"CanaryFunction":     {256, 60},
 	} {
 		f := arm
 		f.MemoryMB, f.TimeoutSeconds = size[0], size[1]
@@ -196,6 +201,41 @@ func TestTheReconcilerRunsEveryMinute(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the reconciler's schedule (-want +got):\n%s", diff)
+	}
+}
+
+// Proves M3: who asked for canaries has one in five minutes, and a run ends before its function does. Who did not has
+// neither the function, which may read signing secrets, nor an alarm that waits for it.
+func TestCanariesAreOnlyWhereTheyAreWanted(t *testing.T) {
+	tmpl := load(t)
+	got := at(t, tmpl.Resources["CanaryFunction"].Properties, "Events", "EveryFiveMinutes").(object)
+	delete(got["Properties"].(object), "Description")
+	want := object{"Type": "ScheduleV2", "Properties": object{
+		"OmitName":           true,
+		"ScheduleExpression": "rate(5 minutes)",
+		"FlexibleTimeWindow": object{"Mode": "OFF"},
+		"RetryPolicy":        object{"MaximumRetryAttempts": 0.0, "MaximumEventAgeInSeconds": 60.0},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the canary's schedule (-want +got):\n%s", diff)
+	}
+	var optional []string
+	for id, r := range tmpl.Resources {
+		if strings.HasPrefix(id, "Canary") {
+			optional = append(optional, id+" "+r.Condition)
+		}
+	}
+	slices.Sort(optional)
+	wantOptional := []string{
+		"CanaryFunction HasCanary", "CanaryLogs HasCanary", "CanaryMayLog HasCanary", "CanaryMissing HasCanary", "CanaryRole HasCanary", "CanarySilent HasCanary",
+	}
+	if diff := cmp.Diff(wantOptional, optional); diff != "" {
+		t.Errorf("what the condition keeps away (-want +got):\n%s", diff)
+	}
+	const lastLook, start = 2, 5
+	longest, timeout := 50.0, functions(t)["CanaryFunction"].TimeoutSeconds
+	if pattern := text(tmpl.Parameters["CanarySeconds"]["AllowedPattern"]); !strings.HasSuffix(pattern, "|50)$") || longest+lastLook+start > timeout {
+		t.Errorf("a canary of up to %v s (%s) in a function of %v s", longest, pattern, timeout)
 	}
 }
 

@@ -161,6 +161,14 @@ var permissions = map[string][]string{
 		"sqs:SendMessage on DeliveryQueue.Arn",
 		"sqs:SendMessage on EventQueue.Arn",
 	},
+	"CanaryRole": {
+		"dynamodb:GetItem on InboxTable.Arn",
+		"dynamodb:GetItem on RegistryTable.Arn",
+		"dynamodb:Query on RegistryTable.Arn",
+		"logs:CreateLogStream on CanaryLogs.Arn",
+		"logs:PutLogEvents on CanaryLogs.Arn",
+		"secretsmanager:GetSecretValue on " + secretsOfStack,
+	},
 	"ReleaseRole": releasing(),
 }
 

@@ -109,15 +109,27 @@ func list(value any) []string {
 	}
 	var out []string
 	for _, v := range many {
-		out = append(out, text(v))
+		out = append(out, text(present(v)))
 	}
 	return out
+}
+
+// present is the value of a condition that leaves out what it does not hold for, and any other value as it is.
+func present(value any) any {
+	if v, ok := value.(object); ok {
+		if parts, ok := v["Fn::If"].([]any); ok && len(parts) == 3 && cmp.Equal(parts[2], any(ref("AWS::NoValue"))) {
+			return parts[1]
+		}
+	}
+	return value
 }
 
 func ref(id string) object       { return object{"Ref": id} }
 func attribute(of string) object { return object{"Fn::GetAtt": of} }
 
-// The local stack reads the same file with goformation, which refuses properties that it does not know.
+// The local stack reads the same file with goformation, which refuses properties that it does not know. With conditions
+// evaluated it puts a condition's value in place of a whole resource that has one; so the local stack takes them out
+// before (internal/devstack/stack).
 func TestGoformationReadsTheTemplate(t *testing.T) {
 	for name, opts := range map[string]*intrinsics.ProcessorOptions{
 		"as Open does":              nil,
@@ -209,6 +221,7 @@ func TestOutputsNameWhatTheCommandNeeds(t *testing.T) {
 		"ProcessorFunctionName":    "ProcessorFunction",
 		"DispatcherFunctionName":   "DispatcherFunction",
 		"ReconcilerFunctionName":   "ReconcilerFunction",
+		"CanaryFunctionName":       "CanaryFunction",
 		"WarmWriteUnits":           "WarmWriteUnits",
 		"WarmReadUnits":            "WarmReadUnits",
 	}
@@ -260,6 +273,9 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"SinkBusArns":                   "",
 		"AlarmTopicArn":                 "",
 		"AckMillisecondsMax":            400.0,
+		"Canary":                        false,
+		"CanaryUrl":                     "",
+		"CanarySeconds":                 "45",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parameter defaults (-want +got):\n%s", diff)

@@ -83,20 +83,20 @@ func shortened(v any) any {
 
 const packaged = "s3://bucket/one"
 
-var functionIDs = []string{"DispatcherFunction", "IngressFunction", "ProcessorFunction", "ReconcilerFunction", "RelayFunction"}
+var functionIDs = []string{"CanaryFunction", "DispatcherFunction", "IngressFunction", "ProcessorFunction", "ReconcilerFunction", "RelayFunction"}
 
 // The translator takes a second, so what looks at the template as it stands by default looks at one run of it.
 func TestTheTransformedTemplate(t *testing.T) {
 	all := transformed(t, packaged, nil)
 	for name, test := range map[string]func(*testing.T, template){
-		"SAM adds versions, aliases, mappings, and nothing else":         addsNothingElse,
-		"SAM leaves everything but functions as it stands":               leavesTheRest,
-		"functions are the declared ones":                                functionsAreTheDeclaredOnes,
-		"every function has the alias live and keeps its old versions":   everyFunctionIsLive,
-		"mappings feed the aliases":                                      mappingsFeedTheAliases,
-		"the schedule may call the reconciler's alias, and nothing else": theScheduleCallsOneAlias,
-		"the front door waits for the alias that it names":               theDoorWaitsForItsAlias,
-		"the reconciler's version takes over at once":                    theReconcilerDoesNotShift,
+		"SAM adds versions, aliases, mappings, and nothing else":       addsNothingElse,
+		"SAM leaves everything but functions as it stands":             leavesTheRest,
+		"functions are the declared ones":                              functionsAreTheDeclaredOnes,
+		"every function has the alias live and keeps its old versions": everyFunctionIsLive,
+		"mappings feed the aliases":                                    mappingsFeedTheAliases,
+		"a schedule may call its function's alias, and nothing else":   schedulesCallOneAlias,
+		"the front door waits for the alias that it names":             theDoorWaitsForItsAlias,
+		"the reconciler's version takes over at once":                  theReconcilerDoesNotShift,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, all) })
 	}
@@ -113,12 +113,14 @@ func addsNothingElse(t *testing.T, all template) {
 		}
 	}
 	want := map[string]string{
-		"ServerlessDeploymentApplication":   "AWS::CodeDeploy::Application",
-		"RelayFunctionOutboxStream":         "AWS::Lambda::EventSourceMapping",
-		"ProcessorFunctionEventQueue":       "AWS::Lambda::EventSourceMapping",
-		"DispatcherFunctionDeliveryQueue":   "AWS::Lambda::EventSourceMapping",
-		"ReconcilerFunctionEveryMinute":     "AWS::Scheduler::Schedule",
-		"ReconcilerFunctionEveryMinuteRole": "AWS::IAM::Role",
+		"ServerlessDeploymentApplication":    "AWS::CodeDeploy::Application",
+		"RelayFunctionOutboxStream":          "AWS::Lambda::EventSourceMapping",
+		"ProcessorFunctionEventQueue":        "AWS::Lambda::EventSourceMapping",
+		"DispatcherFunctionDeliveryQueue":    "AWS::Lambda::EventSourceMapping",
+		"ReconcilerFunctionEveryMinute":      "AWS::Scheduler::Schedule",
+		"ReconcilerFunctionEveryMinuteRole":  "AWS::IAM::Role",
+		"CanaryFunctionEveryFiveMinutes":     "AWS::Scheduler::Schedule",
+		"CanaryFunctionEveryFiveMinutesRole": "AWS::IAM::Role",
 	}
 	for _, function := range functionIDs {
 		want[function+"Version"], want[function+"Aliaslive"] = "AWS::Lambda::Version", "AWS::Lambda::Alias"
@@ -195,20 +197,22 @@ func mappingsFeedTheAliases(t *testing.T, tmpl template) {
 }
 
 // The schedule's role is the one that SAM makes: it may call one alias.
-func theScheduleCallsOneAlias(t *testing.T, tmpl template) {
+func schedulesCallOneAlias(t *testing.T, tmpl template) {
 	t.Helper()
-	target := at(t, tmpl.Resources["ReconcilerFunctionEveryMinute"].Properties, "Target")
-	want := object{
-		"Arn":         ref("ReconcilerFunctionAliaslive"),
-		"RoleArn":     attribute("ReconcilerFunctionEveryMinuteRole.Arn"),
-		"RetryPolicy": object{"MaximumRetryAttempts": 0.0, "MaximumEventAgeInSeconds": 60.0},
-	}
-	if diff := cmp.Diff(any(want), target); diff != "" {
-		t.Errorf("target (-want +got):\n%s", diff)
-	}
-	got := grants(t, tmpl)["ReconcilerFunctionEveryMinuteRole"]
-	if diff := cmp.Diff([]string{"lambda:InvokeFunction on ReconcilerFunctionAliaslive"}, got); diff != "" {
-		t.Errorf("what the schedule may do (-want +got):\n%s", diff)
+	for function, schedule := range map[string]string{"ReconcilerFunction": "EveryMinute", "CanaryFunction": "EveryFiveMinutes"} {
+		target := at(t, tmpl.Resources[function+schedule].Properties, "Target")
+		want := object{
+			"Arn":         ref(function + "Aliaslive"),
+			"RoleArn":     attribute(function + schedule + "Role.Arn"),
+			"RetryPolicy": object{"MaximumRetryAttempts": 0.0, "MaximumEventAgeInSeconds": 60.0},
+		}
+		if diff := cmp.Diff(any(want), target); diff != "" {
+			t.Errorf("target (-want +got):\n%s", diff)
+		}
+		got := grants(t, tmpl)[function+schedule+"Role"]
+		if diff := cmp.Diff([]string{"lambda:InvokeFunction on " + function + "Aliaslive"}, got); diff != "" {
+			t.Errorf("what the schedule may do (-want +got):\n%s", diff)
+		}
 	}
 }
 

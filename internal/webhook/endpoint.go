@@ -35,6 +35,9 @@ type Endpoint struct {
 	// BackfillEvery is how often the events that the provider lists are compared
 	// with those accepted; 0 is never.
 	BackfillEvery time.Duration `json:",omitempty"`
+	// Canary has a synthetic event sent to the endpoint again and again, to see that
+	// events arrive.
+	Canary bool `json:",omitempty"`
 	// Overlap is how long a previous key stays trusted after the first match of
 	// the newer one.
 	Overlap time.Duration

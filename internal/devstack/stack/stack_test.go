@@ -334,7 +334,7 @@ func TestTheProductsTemplateIsUnderstoodWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &recorder{}
-	got, err := create(t, r, path, nil)
+	got, err := create(t, r, path, func(o *stack.Options) { o.Parameters = map[string]string{"Canary": "true"} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,6 +348,9 @@ func TestTheProductsTemplateIsUnderstoodWhole(t *testing.T) {
 	}
 	if diff := cmp.Diff(declared, made); diff != "" {
 		t.Errorf("resources (-declared +made):\n%s", diff)
+	}
+	if without, err := create(t, &recorder{}, path, nil); err != nil || len(without.Functions) != len(got.Functions)-1 {
+		t.Errorf("without canaries: %d functions, error %v", len(without.Functions), err)
 	}
 	if len(got.Streams) == 0 || len(got.Queues) == 0 || len(got.Schedules) == 0 {
 		t.Errorf("%d streams, %d queues, %d schedules: want some of each", len(got.Streams), len(got.Queues), len(got.Schedules))

@@ -48,6 +48,7 @@ func Run(t *testing.T, a *provider.Adapter, s Suite) {
 	t.Run("identity", func(t *testing.T) { t.Parallel(); testIdentity(t, a, s) })
 	t.Run("bodies", func(t *testing.T) { t.Parallel(); testBodies(t, a, s) })
 	t.Run("samples", func(t *testing.T) { t.Parallel(); testSamples(t, a) })
+	t.Run("canary", func(t *testing.T) { t.Parallel(); testCanary(t, a, s) })
 }
 
 // Request returns a signed sample.
