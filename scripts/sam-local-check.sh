@@ -64,7 +64,7 @@ runs() {
 works_on() {
   local waiting=$LOGS/$1.json
   scripts/receive-event.py "$1" >"$waiting"
-  invoked "$2" "$2, $(grep -o '"messageId"' "$waiting" | wc -l) from $1" <"$waiting"
+  invoked "$2" "$2, $(grep -o '"messageId"' "$waiting" | wc -l | tr -d ' ') from $1" <"$waiting"
 }
 
 # invoked FUNCTION NAME invokes a function with the event on standard input.
