@@ -25,8 +25,9 @@ type NewEndpoint struct {
 	Types    []webhook.EventType
 	// KeepUnknown keeps events of other types as ignored rows, in place of a 422.
 	KeepUnknown bool
-	Overlap     time.Duration // the provider's
-	Rate, Burst int           // no limit
+	Overlap     time.Duration      // the provider's
+	Rate, Burst int                // no limit
+	AllowFrom   *webhook.AllowFrom // anywhere
 	Policies    map[webhook.Kind]webhook.Policy
 	// Credential is for the provider's API, and Account what its addresses need.
 	Credential    Secret
@@ -102,7 +103,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 		Overlap: or(n.Overlap, adapter.Overlap), CreatedAt: o.Now(),
 	}
 	e = Settings{
-		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, AllowFrom: n.AllowFrom, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
 	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
@@ -200,6 +201,8 @@ func difference(a, b webhook.Endpoint) string {
 		return "overlap"
 	case a.Rate != b.Rate, a.Burst != b.Burst:
 		return "rate or burst"
+	case !a.AllowFrom.Equal(b.AllowFrom):
+		return "choice of --allow-from"
 	case !maps.Equal(a.Policies, b.Policies):
 		return "choice of policies"
 	case !sameAPI(a.API, b.API):
@@ -215,6 +218,7 @@ func (o *Operator) created(a *provider.Adapter, e webhook.Endpoint, existed bool
 	c.Next = append(c.Next, say("give "+c.URL+" to "+a.Title+" as the address of the webhook, with the secret that you gave here"))
 	send := []string{"send", "--provider", string(e.Provider), "--endpoint", string(e.ID), "--type", string(sampleType(a, e))}
 	c.Next = append(c.Next, run("or send a sample event to it:", send...))
+	c.Next = append(c.Next, allowSteps(a, e.AllowFrom)...)
 	return c
 }
 
