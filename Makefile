@@ -159,12 +159,12 @@ validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam buil
 	$(SAM) build
 
 .PHONY: sam-local
-sam-local: ## Run ingress under sam local on DynamoDB Local; needs Docker (SAM_LOCAL='invoke IngressFunction -e …')
+sam-local: ## Run ingress, or any function, under sam local on DynamoDB Local; needs Docker (SAM_LOCAL='invoke RelayFunction -e …')
 	scripts/tools.sh python
 	scripts/sam-local.sh $(SAM_LOCAL)
 
 .PHONY: sam-check
-sam-check: ## Check ingress under sam local on DynamoDB Local; says why where it cannot (no engine, no base image)
+sam-check: ## Check every function under sam local on DynamoDB Local; says why where it cannot (no engine, no base image)
 	scripts/tools.sh dynamodb python
 	scripts/sam-local-check.sh
 

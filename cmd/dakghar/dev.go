@@ -10,7 +10,10 @@ import (
 	"dakghar/internal/operator"
 )
 
-type devFlags struct{ http, aws, template, build, dynamodb, fault, providerAPI string }
+type devFlags struct {
+	http, aws, template, build, dynamodb, fault, providerAPI string
+	noTriggers                                               bool
+}
 
 func (a *app) devCommand() *cobra.Command {
 	var f devFlags
@@ -26,7 +29,10 @@ The services listen on the loopback interface only and check no credentials.
 
 With --fault it shows a fault first: it arms it, sends a few events of its own
 through an endpoint of its own, clears it, waits until everything rests, and says
-what became of each event. Then the stack runs on, and the commands work on it.`,
+what became of each event. Then the stack runs on, and the commands work on it.
+
+With --no-triggers what waits in streams and queues waits for you, who invoke the
+functions by hand: with the SAM CLI, say, in a container or under a debugger.`,
 		Example: `  make build && dakghar dev
   dakghar dev --dynamodb http://127.0.0.1:8000
   dakghar dev --fault list
@@ -35,6 +41,8 @@ what became of each event. Then the stack runs on, and the commands work on it.`
 		switch _, known := live.Lookup(f.fault); {
 		case f.fault == listFaults:
 			return a.listFaults()
+		case f.fault != "" && f.noTriggers:
+			return &operator.Refusal{Code: "usage", Usage: true, Problem: "--fault waits for what --no-triggers holds back: choose one"}
 		case f.fault != "" && !known:
 			return &operator.Refusal{
 				Code: "usage", Usage: true, Problem: "there is no fault " + f.fault,
@@ -50,6 +58,7 @@ what became of each event. Then the stack runs on, and the commands work on it.`
 	flags.StringVar(&f.build, "build", "build", "directory of the built functions: <LogicalId>/bootstrap")
 	flags.StringVar(&f.dynamodb, "dynamodb", "", "use another DynamoDB, such as DynamoDB Local, at this address (default $DYNAMODB, else the embedded one)")
 	flags.StringVar(&f.providerAPI, "provider-api", "", "address of a stand-in for the providers' own APIs: each below its provider's name (default $PROVIDER_API_BASE, else the real ones)")
+	flags.BoolVar(&f.noTriggers, "no-triggers", false, "streams, queues and schedules call no function; requests are served")
 	flags.StringVar(&f.fault, "fault", "", `show a fault first; "list" names them`)
 	return c
 }
@@ -62,8 +71,8 @@ func runDev(ctx context.Context, a *app, f devFlags) error {
 		f.providerAPI = a.getenv("PROVIDER_API_BASE")
 	}
 	o := devstack.Options{
-		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, ProviderAPI: f.providerAPI, Log: a.out,
-		Parameters: devstack.OwnParameters(),
+		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, ProviderAPI: f.providerAPI,
+		NoTriggers: f.noTriggers, Parameters: devstack.OwnParameters(), Log: a.out,
 	}
 	if f.fault != "" {
 		return a.showFault(ctx, f.fault, o)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,8 @@ changes nothing. An id is never used again.`,
 			return err
 		}
 		n.Types, n.KeepUnknown, n.Overlap, n.Rate, n.Burst, n.BackfillEvery = to.Types, s.keepUnknown, s.overlap, s.rate, s.burst, s.backfill
-		n.Policies, n.Credential, n.Account, n.Canary = to.Policies, to.Credential, to.Account, s.canary
+		n.Policies, n.Credential, n.Account, n.AllowFrom = to.Policies, to.Credential, to.Account, to.AllowFrom
+		n.Canary = s.canary
 		n.Provider, n.ID = webhook.Provider(providerName), webhook.EndpointID(id)
 		n.Tenant, n.Scope, n.Why = webhook.Tenant(tenant), webhook.Scope(scope), why
 		created, err := op.Create(ctx, n)
@@ -145,6 +147,9 @@ func (a *app) endpointShow() *cobra.Command {
 			return err
 		}
 		v := endpointJSON(e, op.URL(e.Provider, e.ID))
+		if list, used := op.Addresses(e); used {
+			v.Addresses = addressesJSON(list)
+		}
 		if a.json {
 			for _, k := range keys {
 				v.Keys = append(v.Keys, keyJSON(e.ID, k))
@@ -155,7 +160,7 @@ func (a *app) endpointShow() *cobra.Command {
 			{"endpoint", string(e.ID)}, {"url", v.URL}, {"provider", string(e.Provider)}, {"tenant", string(e.Tenant)},
 			{"scope", string(e.Scope)}, {"types", strings.Join(v.Types, ", ")}, {"keep unknown", yes(e.KeepUnknown)},
 			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)},
-		}, settingsRows(e)...)); err != nil {
+		}, slices.Concat(settingsRows(e), addressRows(v.Addresses))...)); err != nil {
 			return err
 		}
 		a.printf("\n")
@@ -188,10 +193,14 @@ type endpointView struct {
 	PausedAt  stamp                           `json:"paused_at"`
 	Rate      int                             `json:"rate"` // 0 is no limit
 	Burst     int                             `json:"burst"`
+	AllowFrom []string                        `json:"allow_from"` // empty is anywhere
 	Policies  map[webhook.Kind]webhook.Policy `json:"policies"`
 	API       *apiView                        `json:"api"`
 	BackfillS float64                         `json:"backfill_every_seconds"` // 0 is never
 	Canary    bool                            `json:"canary"`
+
+	// Addresses are what "provider" in AllowFrom stands for; shown with one endpoint.
+	Addresses *addressesView `json:"provider_addresses,omitempty"`
 
 	Existed *bool     `json:"existed,omitempty"`
 	Keys    []keyView `json:"keys,omitempty"`
@@ -202,7 +211,7 @@ func endpointJSON(e webhook.Endpoint, url string) endpointView {
 		EndpointID: string(e.ID), Provider: string(e.Provider), Tenant: string(e.Tenant), Scope: string(e.Scope), URL: url,
 		Types: []string{}, KeepUnknown: e.KeepUnknown, OverlapS: e.Overlap.Seconds(), SecretName: e.Secret,
 		CreatedAt: stamp(e.CreatedAt), Revision: e.Revision,
-		PausedAt: stamp(e.PausedAt), Rate: e.Rate, Burst: e.Burst, Policies: map[webhook.Kind]webhook.Policy{}, API: apiJSON(e.API),
+		PausedAt: stamp(e.PausedAt), Rate: e.Rate, Burst: e.Burst, AllowFrom: allowed(e.AllowFrom), Policies: map[webhook.Kind]webhook.Policy{}, API: apiJSON(e.API),
 		BackfillS: e.BackfillEvery.Seconds(), Canary: e.Canary,
 	}
 	maps.Copy(v.Policies, e.Policies)

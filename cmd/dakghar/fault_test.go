@@ -8,5 +8,6 @@ func TestDevFaults(t *testing.T) {
 	s.run("", "dev", "--fault", "list")
 	s.run("", "dev", "--fault", "list", "--json")
 	s.run("", "dev", "--fault", "lost-strem")
+	s.run("", "dev", "--fault", "lost-stream", "--no-triggers")
 	s.wantGolden("fault")
 }

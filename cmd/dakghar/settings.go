@@ -17,6 +17,7 @@ import (
 // settingsFlags are the settings that create and update share.
 type settingsFlags struct {
 	types, policies, account []string
+	allowFrom                []string
 	keepUnknown, canary      bool
 	overlap, backfill        time.Duration
 	rate, burst              int
@@ -30,6 +31,7 @@ func (s *settingsFlags) add(c *cobra.Command) {
 	f.DurationVar(&s.overlap, "overlap", 0, "how long a previous key stays trusted after the first match of a newer one (default: the provider's)")
 	f.IntVar(&s.rate, "rate", 0, "verified requests a second that are taken in the long run, 0 for no limit")
 	f.IntVar(&s.burst, "burst", 0, "and how many at once; goes with --rate")
+	f.StringSliceVar(&s.allowFrom, "allow-from", nil, "take requests only from here: provider for the addresses that the provider publishes, an address, or a prefix; repeat it for several; any for anywhere (default: any)")
 	f.StringSliceVar(&s.policies, "policy", nil, "KIND=POLICY: what decides the order of a kind's events: version, fetch, sequence, or catalogue for the adapter's own; repeat it for several")
 	f.StringVar(&s.apiSecretFile, "api-secret-file", "", "file with a credential for the provider's own API, - for standard input")
 	f.StringSliceVar(&s.account, "api-account", nil, "NAME=VALUE: what the provider's API must be told besides (a shop, a repository); repeat it for several")
@@ -74,6 +76,13 @@ func (a *app) settings(c *cobra.Command, s *settingsFlags) (operator.Settings, e
 	if given("type") {
 		to.Types = s.eventTypes()
 	}
+	if given("allow-from") {
+		from, err := operator.ParseAllowFrom(s.allowFrom)
+		if err != nil {
+			return to, err
+		}
+		to.AllowFrom = &from
+	}
 	for name, set := range map[string]func(){
 		"keep-unknown": func() { to.KeepUnknown = &s.keepUnknown }, "overlap": func() { to.Overlap = &s.overlap }, "rate": func() { to.Rate = &s.rate },
 		"burst": func() { to.Burst = &s.burst }, "backfill-every": func() { to.BackfillEvery = &s.backfill }, "canary": func() { to.Canary = &s.canary },
@@ -107,10 +116,16 @@ func (a *app) endpointUpdate() *cobra.Command {
 missing: version and sequence need a number in the event, fetch needs an adapter that
 knows how to fetch the object and a credential for the provider's API; events that add
 up take only sequence. The credential is kept in Secrets Manager, as a secret of its
-own that the front door cannot read. Every process knows the change within 30 seconds.`,
+own that the front door cannot read. Every process knows the change within 30 seconds.
+
+With --allow-from, whoever sends from elsewhere gets 401, as if the signature were wrong,
+and nothing is kept. A provider's addresses change: what it sends from a new one is lost
+unless it sends again, or you fetch it. The list in this program has a date, which
+endpoint show tells.`,
 		Example: `  dakghar endpoint update live --stack prod --rate 50 --burst 200 --reason "campaign"
   dakghar endpoint update live --stack prod --api-secret-file key.txt --policy payment.succeeded=fetch
-  dakghar endpoint update live --stack prod --policy payment.succeeded=catalogue --type all`,
+  dakghar endpoint update live --stack prod --policy payment.succeeded=catalogue --type all
+  dakghar endpoint update live --stack prod --allow-from provider,203.0.113.0/24 --reason "the auditor asks for it"`,
 	}, func(ctx context.Context, args []string) error {
 		op, err := a.operator(ctx)
 		if err != nil {
@@ -232,6 +247,7 @@ func settingsRows(e webhook.Endpoint) [][]string {
 		}
 		add("limit", limit)
 	}
+	add("allow from", strings.Join(allowed(e.AllowFrom), ", "))
 	for _, kind := range slices.Sorted(maps.Keys(e.Policies)) {
 		add("policy", string(kind)+" by "+string(e.Policies[kind]))
 	}

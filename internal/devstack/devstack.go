@@ -63,6 +63,10 @@ type Options struct {
 	// crash points of a test.
 	FunctionEnv map[string]map[string]string
 
+	// NoTriggers has streams, queues and schedules call no function: what waits
+	// there waits for whoever invokes a function by hand. Requests are served.
+	NoTriggers bool
+
 	ScheduleEvery  time.Duration // interval of every schedule; default as the template declares
 	StreamInterval time.Duration // pause between two reads of a busy stream; default 100 ms, Lambda's is about 250 ms. Longer makes larger batches
 	SandboxesMax   int           // processes a function, and batches at once of a queue; default 64

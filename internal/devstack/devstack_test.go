@@ -228,6 +228,28 @@ func TestAnotherDynamoDBCanStandBehindTheSameAddress(t *testing.T) {
 	}
 }
 
+// Streams are positioned before Start returns, so whether anybody reads them shows at once.
+func TestWithoutTriggersRequestsAreServedAndNothingElseIsRead(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		other, log := dynamodb.New(dynamodb.Config{}), &output{}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintln(log, r.Header.Get("X-Amz-Target"))
+			other.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		s, told := start(t, func(o *Options) { o.DynamoDBEndpoint, o.InProcess, o.NoTriggers = server.URL, inProcess(), none })
+		if status, _ := post(t, s.FrontDoorURL()+"/rows/one"); status != 202 {
+			t.Errorf("status %d", status)
+		}
+		if read := strings.Contains(log.String(), "DynamoDBStreams_20120810.GetShardIterator"); read == none {
+			t.Errorf("without triggers %v: a stream was read %v\n%s", none, read, log)
+		}
+		if said := strings.Contains(told.String(), "streams, queues and schedules call no function\n"); said != none {
+			t.Errorf("without triggers %v, it said so %v", none, said)
+		}
+	}
+}
+
 // Proves T4's ground: killed sandboxes are replaced, and the pipeline goes on.
 func TestKilledFunctionsComeBack(t *testing.T) {
 	s, _ := start(t, nil)

@@ -12,9 +12,13 @@ import (
 	"dakghar/internal/devstack/stack"
 )
 
-// startSources starts what calls the functions. Streams are positioned before
-// this returns, so that no change after "ready" is missed.
+// startSources starts what calls the functions, unless nothing is to. Streams are
+// positioned before this returns, so that no change after "ready" is missed.
 func (s *Stack) startSources(ctx, background context.Context) error {
+	if s.options.NoTriggers {
+		s.logf("streams, queues and schedules call no function")
+		return nil
+	}
 	for _, source := range s.declared.Streams {
 		stream, err := s.newStream(source)
 		if err != nil {

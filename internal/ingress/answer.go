@@ -24,6 +24,9 @@ type refusal struct {
 var (
 	refusal422 = refusal{http.StatusUnprocessableEntity, "event_type_not_allowed", "event_type_not_allowed", nil}
 	refusal404 = refusal{http.StatusNotFound, "not_found", "endpoint_unknown", nil}
+	// refusalSource is told as a signature that does not verify: whoever has a
+	// secret does not learn from it whether the secret is right.
+	refusalSource = refusal{http.StatusUnauthorized, unauthorized, "source_not_allowed", nil}
 	// unauthorized is the same for every failure of a signature: a stranger learns nothing.
 	unauthorized = "unauthorized"
 )

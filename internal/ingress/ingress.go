@@ -2,6 +2,7 @@
 // answers only then. It works in one order, and each step may refuse:
 //
 //	admission     source, method, headers, type, size      nothing of the body is read
+//	address       where the endpoint takes requests from   where its operator chose
 //	verification  signature metadata, MAC, freshness       over the exact raw bytes
 //	envelope      strict JSON: event id, type, object      only a verified body is parsed
 //	limit         the endpoint's rate                      only what is verified is counted
@@ -76,6 +77,8 @@ type Report struct {
 	Commit   time.Duration // of the acceptance transaction
 	// Wait is how long a request that was over a limit should stay away.
 	Wait time.Duration
+	// Source is where the request came from, where it was refused for that alone.
+	Source string
 	// LimiterErr is why the row of the endpoint's limit could not be asked. The
 	// request was decided without it.
 	LimiterErr error
@@ -165,6 +168,10 @@ func (r *Receiver) Receive(ctx context.Context, req Request) Report {
 		return report.refuse(refusal)
 	}
 	report.Endpoint = endpoint.ID
+	if !endpoint.AllowFrom.Admits(req.Source, adapter.Addresses.List()) {
+		report.Source = req.Source
+		return report.refuse(&refusalSource)
+	}
 
 	match, refusal := r.verify(ctx, adapter, endpoint, req, meta, now)
 	if refusal != nil {

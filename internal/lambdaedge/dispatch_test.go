@@ -23,7 +23,7 @@ func TestSampleDeliveries(t *testing.T) {
 	w := sim.New(t, sim.Options{Log: &log})
 	w.Advance(signedAt.Sub(w.Now()))
 	w.AddEndpoint("stripe", "demo", "whsec_synthetic")
-	w.Subscribe("sub_demo", nil)
+	w.Subscribe("demo", nil)
 	w.Advance(signedAt.Sub(w.Now()))
 	w.Invoke(json.RawMessage(sample(t, "http-post-json.json")))
 	if _, err := w.Queue().Handle(context.Background(), decode[events.SQSEvent](t, "queue-batch.json")); err != nil {

@@ -78,7 +78,7 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 	line.Provider = string(r.Provider)
 	line.Str("request_id", requestID).Str("decision", string(r.Decision)).Str("cause", r.Cause).
 		Str("endpoint_id", string(r.Endpoint)).Str("inbox_id", string(r.InboxID)).Str("event_type", string(r.Type)).
-		Str("matched_secret_version", string(r.Matched)).Err(r.Err).
+		Str("matched_secret_version", string(r.Matched)).Str("source", r.Source).Err(r.Err).
 		Count(counted(r), 1)
 	if r.LimiterErr != nil {
 		line.Str("limiter_error", fault.CodeOf(r.LimiterErr)).Count("limiter_degraded", 1)
@@ -101,12 +101,13 @@ func acknowledges(status int) bool { return status < 400 || status == http.Statu
 
 // counted names the metric of a request. Refused signatures are answered alike
 // and counted apart: a wrong key, a stale time and a retired key ask for
-// different things of an operator. So do the two limits.
+// different things of an operator, and so does an address that is not on the
+// endpoint's list. So do the two limits.
 func counted(r ingress.Report) string {
 	if r.Answer.Status == http.StatusTooManyRequests {
 		return r.Cause
 	}
-	if strings.HasPrefix(r.Cause, "signature_") {
+	if strings.HasPrefix(r.Cause, "signature_") || strings.HasPrefix(r.Cause, "source_") {
 		return "refused_" + r.Cause
 	}
 	return string(r.Decision)

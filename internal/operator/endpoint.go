@@ -25,9 +25,10 @@ type NewEndpoint struct {
 	Types    []webhook.EventType
 	// KeepUnknown keeps events of other types as ignored rows, in place of a 422.
 	KeepUnknown bool
-	Overlap     time.Duration // the provider's
-	Rate, Burst int           // no limit
-	Canary      bool          // none is sent
+	Overlap     time.Duration      // the provider's
+	Rate, Burst int                // no limit
+	AllowFrom   *webhook.AllowFrom // anywhere
+	Canary      bool               // none is sent
 	Policies    map[webhook.Kind]webhook.Policy
 	// Credential is for the provider's API, and Account what its addresses need.
 	Credential    Secret
@@ -103,7 +104,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 		Overlap: or(n.Overlap, adapter.Overlap), CreatedAt: o.Now(),
 	}
 	e = Settings{
-		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, Canary: &n.Canary, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, AllowFrom: n.AllowFrom, Canary: &n.Canary, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
 	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
@@ -201,6 +202,8 @@ func difference(a, b webhook.Endpoint) string {
 		return "overlap"
 	case a.Rate != b.Rate, a.Burst != b.Burst:
 		return "rate or burst"
+	case !a.AllowFrom.Equal(b.AllowFrom):
+		return "choice of --allow-from"
 	case !maps.Equal(a.Policies, b.Policies):
 		return "choice of policies"
 	case !sameAPI(a.API, b.API):
@@ -221,6 +224,7 @@ func (o *Operator) created(a *provider.Adapter, e webhook.Endpoint, existed bool
 	if e.Canary {
 		c.Next = append(c.Next, canaryStep(e.ID))
 	}
+	c.Next = append(c.Next, allowSteps(a, e.AllowFrom)...)
 	return c
 }
 

@@ -25,6 +25,8 @@ type Settings struct {
 	Overlap     *time.Duration
 	Rate, Burst *int
 	Canary      *bool
+	// AllowFrom is where requests may come from, in place of what was chosen before.
+	AllowFrom *webhook.AllowFrom
 	// Policies are laid over those that the endpoint has; [CataloguePolicy] takes
 	// one away.
 	Policies map[webhook.Kind]webhook.Policy
@@ -87,6 +89,7 @@ func (o *Operator) Update(ctx context.Context, id webhook.EndpointID, s Settings
 	if s.Canary != nil && *s.Canary {
 		u.Next = append(u.Next, canaryStep(id))
 	}
+	u.Next = append(u.Next, allowSteps(a, u.Endpoint.AllowFrom)...)
 	return u, err
 }
 
@@ -110,6 +113,7 @@ func (s Settings) over(e webhook.Endpoint, apiSecret string) webhook.Endpoint {
 	set(&e.Rate, s.Rate)
 	set(&e.Burst, s.Burst)
 	set(&e.Canary, s.Canary)
+	set(&e.AllowFrom, s.AllowFrom)
 	set(&e.BackfillEvery, s.BackfillEvery)
 	e.Policies = laidOver(e.Policies, s.Policies, CataloguePolicy)
 	if s.Credential.Empty() && len(s.Account) == 0 {
@@ -183,6 +187,7 @@ func settingsProblems(a *provider.Adapter, e webhook.Endpoint, credential Secret
 		_, ok := a.Kind(t)
 		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, typeList(a))
 	}
+	problems = append(problems, allowProblems(a, e.AllowFrom)...)
 	problems = append(problems, apiProblems(a, e, credential)...)
 	for _, kind := range slices.Sorted(maps.Keys(e.Policies)) {
 		if problem := policyProblem(a, e, kind, e.Policies[kind]); problem != "" {

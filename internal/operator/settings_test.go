@@ -1,6 +1,8 @@
 package operator_test
 
 import (
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +12,17 @@ import (
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
 )
+
+// many are different single addresses.
+func many(n int) []netip.Prefix {
+	var all []netip.Prefix
+	at := netip.MustParseAddr("203.0.113.0")
+	for range n {
+		all = append(all, netip.PrefixFrom(at, 32))
+		at = at.Next()
+	}
+	return all
+}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -26,7 +39,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	before := w.Endpoints["demo"]
 	s := operator.Settings{
 		Types: []webhook.EventType{"charge.failed"}, KeepUnknown: ptr(true), Overlap: ptr(48 * time.Hour), Rate: ptr(50), Burst: ptr(100),
-		Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour), Canary: ptr(true),
+		AllowFrom: &webhook.AllowFrom{Provider: true, Prefixes: many(2)}, Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour), Canary: ptr(true),
 	}
 	u, err := o.Update(t.Context(), "demo", s, "a campaign")
 	if err != nil {
@@ -34,6 +47,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	}
 	want := before
 	want.Types, want.KeepUnknown, want.Overlap, want.Rate, want.Burst = s.Types, true, 48*time.Hour, 50, 100
+	want.AllowFrom = *s.AllowFrom
 	want.API, want.BackfillEvery, want.Revision = &webhook.API{Secret: "test/api/demo"}, time.Hour, 2
 	want.Canary = true
 	if diff := cmp.Diff(want, w.Endpoints["demo"]); diff != "" || u.Existed {
@@ -104,6 +118,9 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"a back-fill every minute", operator.Settings{Credential: cred, BackfillEvery: ptr(time.Minute)}},
 		{"an account without a credential", operator.Settings{Account: map[string]string{"account": "acct_1"}}},
 		{"an account value that there is not", operator.Settings{Credential: cred, Account: map[string]string{"shop": "x"}}},
+		{"a prefix that is none", operator.Settings{AllowFrom: &webhook.AllowFrom{Provider: true, Prefixes: make([]netip.Prefix, 1)}}},
+		{"too many addresses", operator.Settings{AllowFrom: &webhook.AllowFrom{Prefixes: many(webhook.AllowPrefixesMax + 1)}}},
+		{"an address twice", operator.Settings{AllowFrom: &webhook.AllowFrom{Prefixes: slices.Concat(many(1), many(1))}}},
 		{"a signing secret for a credential", operator.Settings{Credential: operator.NewSecret(first)}},
 	}
 	for _, tt := range tests {

@@ -59,6 +59,8 @@ type Adapter struct {
 	Redelivery Redelivery
 	// API is the sender's own programming interface, nil where it is not used.
 	API *API
+	// Addresses are those that the sender says it sends from, nil where it says nothing.
+	Addresses *Addresses
 	// Ordering says in one sentence what evidence of order an event carries.
 	Ordering string
 	// Overlap is how long a previous key stays trusted after the newer one first

@@ -29,6 +29,7 @@ func (a *Adapter) Validate() error {
 	a.validateKinds(p)
 	a.validateRedelivery(p)
 	a.validateAPI(p)
+	a.validateAddresses(p)
 	return errors.Join(p.list...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -623,6 +624,7 @@ func (s suite) endpoints(t *testing.T) {
 	e := webhook.Endpoint{
 		ID: "shop", Provider: "stripe", Tenant: "acme", Scope: "shop", Secret: "x/endpoint/shop", Overlap: 72 * time.Hour,
 		Types: []webhook.EventType{"a.b"}, Keys: []webhook.TrustedKey{{Version: "v1", AddedAt: now}}, CreatedAt: now,
+		AllowFrom: webhook.AllowFrom{Provider: true, Prefixes: []netip.Prefix{netip.MustParsePrefix("2001:db8::/32")}},
 	}
 	if ok, err := s.CreateEndpoint(t.Context(), e); err != nil || !ok {
 		t.Fatalf("create: %v, %v", ok, err)

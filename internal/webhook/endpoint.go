@@ -26,6 +26,8 @@ type Endpoint struct {
 	// run, and Burst how many at once; 0 is no limit.
 	Rate  int `json:",omitempty"`
 	Burst int `json:",omitempty"`
+	// AllowFrom is where requests may come from; the zero value is anywhere.
+	AllowFrom AllowFrom `json:",omitzero"`
 	// PausedAt is when work on the endpoint's events was paused; zero while it
 	// goes on. Events are accepted all the same.
 	PausedAt time.Time `json:",omitzero"`

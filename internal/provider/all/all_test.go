@@ -50,6 +50,38 @@ func TestWhatIsStated(t *testing.T) {
 	}
 }
 
+// Proves P1: who publishes the addresses that it sends from, how many ranges they
+// are and how old that knowledge is; no range reaches into nobody's internet.
+func TestWhoPublishesItsAddresses(t *testing.T) {
+	t.Parallel()
+	type list struct {
+		Ranges        int
+		AsOf          string
+		First, Except string
+	}
+	want := map[webhook.Provider]list{
+		"stripe":   {15, "2026-09-04", "https://stripe.com/files/ips/ips_webhooks.json", "what the command line tool forwards"},
+		"github":   {9, "2026-10-29", "https://api.github.com/meta", "GitHub Enterprise Server"},
+		"razorpay": {14, "2026-09-01", "https://razorpay.com/docs/security/whitelists", "accounts in Malaysia and Singapore, and Razorpay's own test systems (UAT)"},
+		"svix":     {23, "2025-01-01", "https://docs.svix.com/receiving/source-ips", "senders that run Svix themselves, and those whose plan has no static addresses"},
+	}
+	got := map[webhook.Provider]list{}
+	for _, a := range all.Adapters() {
+		if a.Addresses == nil {
+			continue
+		}
+		got[a.Name] = list{len(a.Addresses.Prefixes), a.Addresses.AsOf.Format(time.DateOnly), a.Addresses.Sources[0], a.Addresses.Except}
+		for _, p := range a.Addresses.Prefixes {
+			if at := p.Addr(); !at.IsGlobalUnicast() || at.IsPrivate() || at.Is4() && p.Bits() < 16 || at.Is6() && p.Bits() < 29 {
+				t.Errorf("%s: %s is too wide, or nobody's on the public internet", a.Name, p)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Proves P4: whatever a sample of any type can show is a state that its object
 // type has, and money moves only where it should.
 func TestStatesAndCreditsAreTheObjectTypes(t *testing.T) {

@@ -69,6 +69,7 @@ func Adapter() *provider.Adapter {
 		BodyVaries: provider.Never,
 		Catalogue:  catalogue(),
 		API:        api(),
+		Addresses:  addresses(),
 		Redelivery: provider.Redelivery{
 			SameIDOnRetry: provider.None,
 			Manual:        "by hand or over the REST API, for 3 days (an older copy of the documentation: 30 days)",
@@ -81,5 +82,23 @@ func Adapter() *provider.Adapter {
 		Ordering: "None that is used: notices have no order here.",
 		// A redelivery is signed with the secret of its own time.
 		Overlap: time.Hour,
+	}
+}
+
+// addresses are the "hooks" of GitHub's own list, with the three ranges that were
+// announced in October 2026. A GitHub of your own sends from its own.
+func addresses() *provider.Addresses {
+	return &provider.Addresses{
+		Prefixes: provider.Prefixes(
+			"9.234.98.160/28", "9.234.98.176/28", "9.234.106.48/28", "140.82.112.0/20", "143.55.64.0/20", "185.199.108.0/22", "192.30.252.0/22",
+			"2606:50c0::/32", "2a0a:a440::/29",
+		),
+		AsOf:   time.Date(2026, time.October, 29, 0, 0, 0, 0, time.UTC),
+		Except: "GitHub Enterprise Server",
+		Sources: []string{
+			"https://api.github.com/meta",
+			"https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-githubs-ip-addresses",
+			"https://github.blog/changelog/2026-10-29-webhook-ip-ranges-added-to-the-meta-api",
+		},
 	}
 }

@@ -68,6 +68,7 @@ func Adapter() *provider.Adapter {
 		BodyVaries:   provider.Never,
 		Catalogue:    catalogue(),
 		API:          api(),
+		Addresses:    addresses(),
 		Redelivery: provider.Redelivery{
 			Automatic:    "with exponential backoff for 24 h after the event; then the webhook is disabled",
 			AutomaticFor: 24 * time.Hour, SameIDOnRetry: provider.Stated,
@@ -82,5 +83,21 @@ func Adapter() *provider.Adapter {
 		Ordering: "None: no version, and created_at has a resolution of one second. State graphs, and a subscription's count of paid cycles.",
 		// Retries may be signed with the old secret for as long as they last.
 		Overlap: 48 * time.Hour,
+	}
+}
+
+// addresses are those of the pages for India, and the last three of that for the
+// United States. The page differs by country; those for Malaysia and Singapore
+// were not read.
+func addresses() *provider.Addresses {
+	return &provider.Addresses{
+		Prefixes: provider.Prefixes(
+			"13.126.199.247", "13.126.238.192", "13.232.194.134", "18.96.225.0/26", "18.99.161.0/26", "35.154.22.73", "35.154.143.15", "35.154.217.40",
+			"52.66.75.174", "52.66.76.63", "52.66.151.218",
+			"3.136.42.4", "3.140.215.0", "18.224.88.246",
+		),
+		AsOf:    time.Date(2026, time.September, 1, 0, 0, 0, 0, time.UTC),
+		Except:  "accounts in Malaysia and Singapore, and Razorpay's own test systems (UAT)",
+		Sources: []string{"https://razorpay.com/docs/security/whitelists"},
 	}
 }

@@ -28,6 +28,10 @@
 //
 // None. event_time has a resolution of one second.
 //
+// # Addresses
+//
+// Slack publishes none, and says that none are guaranteed.
+//
 // # What is refused
 //
 // Slash commands and interactivity come as forms without an event id, so they
@@ -38,7 +42,8 @@
 //
 // docs.slack.dev/authentication/verifying-requests-from-slack,
 // docs.slack.dev/apis/events-api, docs.slack.dev/reference/events;
-// github.com/slackapi/python-slack-sdk tests/slack_sdk/signature.
+// github.com/slackapi/python-slack-sdk tests/slack_sdk/signature;
+// github.com/slackapi/python-slack-events-api issue 92 (addresses).
 package slack
 
 import (

@@ -65,6 +65,7 @@ func Adapter() *provider.Adapter {
 		BodyVaries:   provider.Unknown,
 		Catalogue:    catalogue(),
 		API:          api(),
+		Addresses:    addresses(),
 		Redelivery: provider.Redelivery{
 			Automatic:    "live mode: for up to 3 days with exponential backoff; test mode: 3 times over a few hours",
 			AutomaticFor: 3 * 24 * time.Hour, SameIDOnRetry: provider.Stated,
@@ -78,6 +79,20 @@ func Adapter() *provider.Adapter {
 		},
 		Ordering: "None: created has a resolution of one second and there is no object version. State graphs, and a subscription's billing period.",
 		Overlap:  24 * time.Hour, // how long Stripe signs with a rolled secret
+	}
+}
+
+// addresses are those of Stripe's webhooks. Changes are announced seven days
+// ahead, on a mailing list.
+func addresses() *provider.Addresses {
+	return &provider.Addresses{
+		Prefixes: provider.Prefixes(
+			"3.18.12.63", "3.69.109.8", "3.120.168.93", "3.130.192.231", "13.235.14.237", "13.235.122.149", "18.211.135.69", "35.154.171.200",
+			"35.157.207.129", "52.15.183.38", "54.88.130.119", "54.88.130.237", "54.187.174.169", "54.187.205.235", "54.187.216.72",
+		),
+		AsOf:    time.Date(2026, time.September, 4, 0, 0, 0, 0, time.UTC),
+		Except:  "what the command line tool forwards",
+		Sources: []string{"https://stripe.com/files/ips/ips_webhooks.json", "https://docs.stripe.com/ips"},
 	}
 }
 

@@ -23,7 +23,7 @@
 //
 // github.com/svix/svix-webhooks: server/svix-server/src/worker.rs,
 // bridge/svix-bridge/src/webhook_receiver/verification.rs;
-// docs.svix.com/retries; resend.com/docs/webhooks/retries-and-replays (a user of Svix).
+// docs.svix.com/retries, docs.svix.com/receiving/source-ips; resend.com/docs/webhooks/retries-and-replays (a user of Svix).
 package svix
 
 import (
@@ -49,5 +49,24 @@ func Adapter() *provider.Adapter {
 			"https://resend.com/docs/webhooks/retries-and-replays",
 		},
 	}
+	a.Addresses = addresses()
 	return a
+}
+
+// addresses are those of all of Svix's regions: United States (two), Europe, India,
+// Australia, Canada. The page has no date; the newest copy with one is of 2025.
+func addresses() *provider.Addresses {
+	return &provider.Addresses{
+		Prefixes: provider.Prefixes(
+			"44.228.126.217", "50.112.21.217", "52.24.126.164", "54.148.139.208", "2600:1f24:64:8000::/56",
+			"54.90.7.123", "54.164.207.221", "2600:1f28:37:4000::/56",
+			"52.215.16.239", "54.216.8.72", "63.33.109.123", "2a05:d028:17:8000::/56",
+			"13.126.41.108", "15.207.218.84", "65.2.133.31",
+			"13.239.204.236", "54.66.246.217", "54.252.65.96", "2406:da2c:13:4000::/56",
+			"3.96.105.27", "3.98.68.230", "52.60.44.49", "2600:1f21:1c:4000::/56",
+		),
+		AsOf:    time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC),
+		Except:  "senders that run Svix themselves, and those whose plan has no static addresses",
+		Sources: []string{"https://docs.svix.com/receiving/source-ips", "https://docs.svix.com/webhook-ips.json"},
+	}
 }
