@@ -16,10 +16,11 @@ func (a *app) dlqCommand() *cobra.Command {
 	return a.onStack(a.group(&cobra.Command{
 		Use:   "dlq",
 		Short: "See what lies in the dead letters, and have it dealt with",
-		Long: `There are two queues of dead letters. "events" has the wake-ups that the processor
-could not run for; "relay" has what the stream's trigger reports as given up. Neither is
-ever the only copy of anything: what is to be done stands in the rows, and the
-reconciler comes for it by itself. Runbooks: docs/operate/redrive.md, poison-events.md.`,
+		Long: `There are three queues of dead letters. "events" has the wake-ups that the processor
+could not run for, "deliveries" those that the dispatcher could not run for; "relay" has
+what the stream's trigger reports as given up. None is ever the only copy of anything:
+what is to be done stands in the rows, and the reconciler comes for it by itself.
+Runbooks: docs/operate/redrive.md, poison-events.md.`,
 		Example: `  dakghar dlq list --local`,
 	}, a.dlqList(), a.dlqRedrive()))
 }
@@ -28,19 +29,18 @@ reconciler comes for it by itself. Runbooks: docs/operate/redrive.md, poison-eve
 type queueFlag string
 
 func (q *queueFlag) add(c *cobra.Command) {
-	c.Flags().StringVar((*string)(q), "queue", "all", "which dead letters: events, relay or all")
+	c.Flags().StringVar((*string)(q), "queue", "all", "which dead letters: events, deliveries, relay or all")
 }
 
-func (q queueFlag) which() (events, relay bool, err error) {
-	switch q {
-	case "events":
-		return true, false, nil
-	case "relay":
-		return false, true, nil
-	case "all":
-		return true, true, nil
+func (q queueFlag) which() ([]operator.Queue, error) {
+	all := operator.Queues()
+	switch {
+	case q == "all":
+		return all, nil
+	case slices.Contains(all, operator.Queue(q)):
+		return []operator.Queue{operator.Queue(q)}, nil
 	}
-	return false, false, &operator.Refusal{Code: "usage", Usage: true, Problem: fmt.Sprintf("--queue %q is none of events, relay, all", string(q))}
+	return nil, &operator.Refusal{Code: "usage", Usage: true, Problem: fmt.Sprintf("--queue %q is none of events, deliveries, relay, all", string(q))}
 }
 
 func (a *app) dlqList() *cobra.Command {
@@ -51,15 +51,19 @@ func (a *app) dlqList() *cobra.Command {
 	c := a.command(&cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, and what becomes of each when it is sent again",
-		Long: `List what lies in the dead letters. For each wake-up: the event that it names, the row
-as it stands now, and what a worker would make of it:
+		Long: `List what lies in the dead letters. For each wake-up: the event or the delivery that it
+names, the row as it stands now, and what a worker would make of it:
 
-  claimed                   the event is due: it is worked on
-  expired                   it waited too long for those before it: it ends FAILED
+  claimed                   it is due: it is worked on, or sent, or fanned out
+  expired                   an event waited too long for those before it: it ends FAILED;
+                            or a delivery is beyond its deadline: it ends EXPIRED
+  cancelled                 a delivery's subscription is stopped: it ends CANCELLED
   failed                    dropped; the event is FAILED, and yours to replay
-  not_due, working, parked, held, paused
+  dead                      dropped; the delivery ended without its partner's 2xx, and a
+                            replay is a new one: see delivery replay
+  not_due, working, parked, held, paused, faulted, unaddressed
                             dropped; the row's own promise wakes somebody, or you do
-  processed, missing        dropped; nothing is left to do
+  processed, ended, missing dropped; nothing is left to do
   not_a_wake, newer_wake    nobody can read it: it comes back here
 
 Nothing is taken out. SQS shows a sample, never surely all; each look counts as one more
@@ -67,7 +71,7 @@ receive, and hides the letters from others for a moment.`,
 		Example: `  dakghar dlq list --local
   dakghar dlq list --stack prod --queue events --limit 500 --json`,
 	}, func(ctx context.Context, _ []string) error {
-		events, relay, err := queue.which()
+		queues, err := queue.which()
 		if err != nil {
 			return err
 		}
@@ -75,44 +79,70 @@ receive, and hides the letters from others for a moment.`,
 		if err != nil {
 			return err
 		}
-		if events {
-			err = a.listEvents(ctx, op, limit)
+		for _, q := range queues {
+			if q == operator.QueueRelay {
+				err = a.listReports(ctx, op, limit)
+			} else {
+				err = a.listLetters(ctx, op, q, limit)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil && relay {
-			err = a.listReports(ctx, op, limit)
-		}
-		return err
+		return nil
 	})
 	queue.add(c)
 	c.Flags().IntVar(&limit, "limit", 100, "how many letters of each queue at most")
 	return c
 }
 
-func (a *app) listEvents(ctx context.Context, op *operator.Operator, limit int) error {
-	letters, err := op.EventLetters(ctx, limit)
+// listLetters lists a queue of wake-ups.
+func (a *app) listLetters(ctx context.Context, op *operator.Operator, q operator.Queue, limit int) error {
+	letters, err := op.Letters(ctx, q, limit)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		for _, l := range letters.Found {
-			if err := a.printJSON(letterJSON(l)); err != nil {
+			if err := a.printJSON(letterJSON(q, l)); err != nil {
 				return err
 			}
 		}
-		return a.printJSON(depthView{"queue", "events", letters.Depth.Waiting, letters.Depth.Hidden, len(letters.Found), moveJSON(letters.Move)})
+		return a.printJSON(depthView{"queue", string(q), letters.Depth.Waiting, letters.Depth.Hidden, len(letters.Found), moveJSON(letters.Move)})
 	}
-	a.printf("Events: %s, %d shown.\n", held(letters.Depth), len(letters.Found))
+	name := "Events"
+	if q == operator.QueueDeliveries {
+		name = "Deliveries"
+	}
+	a.printf("%s: %s, %d shown.\n", name, held(letters.Depth), len(letters.Found))
 	if m := letters.Move; m != nil && m.Running {
 		a.printf("A move is running since %s: about %d of %d moved.\n", when(m.StartedAt), m.Moved, m.ToMove)
 	}
 	if len(letters.Found) == 0 {
 		return nil
 	}
-	rows := make([][]string, len(letters.Found))
-	for i, l := range letters.Found {
-		rows[i] = []string{when(l.SentAt), number(l.Receives), string(l.Wake.InboxID), status(l), string(l.Fate), told(l.Fate)}
+	header, rows := "SENT RECEIVED EVENT STATUS BECOMES MEANS", make([][]string, len(letters.Found))
+	if q == operator.QueueDeliveries {
+		header = "SENT RECEIVED DELIVERY SUBSCRIPTION STATUS BECOMES MEANS"
 	}
-	return a.table("SENT RECEIVED EVENT STATUS BECOMES MEANS", rows)
+	for i, l := range letters.Found {
+		v := letterJSON(q, l)
+		rows[i] = []string{when(l.SentAt), number(l.Receives), subject(l)}
+		if q == operator.QueueDeliveries {
+			rows[i] = append(rows[i], string(v.Subscription))
+		}
+		rows[i] = append(rows[i], string(v.Status), v.Becomes, told(q, l.Fate))
+	}
+	return a.table(header, rows)
+}
+
+// subject is what a letter names: a delivery, or else the event that is to be
+// processed or whose effect is to be fanned out.
+func subject(l operator.DeadLetter) string {
+	if l.Wake.Delivery != "" {
+		return l.Wake.Delivery
+	}
+	return string(l.Wake.InboxID)
 }
 
 func held(d webhook.Depth) string {
@@ -123,22 +153,22 @@ func held(d webhook.Depth) string {
 	return text
 }
 
-func status(l operator.DeadLetter) string {
-	if l.Row == nil {
-		return ""
-	}
-	return string(l.Row.Status)
-}
-
 // told says what becomes of a letter, in few words.
-func told(f operator.Fate) string {
+func told(q operator.Queue, f operator.Fate) string {
 	switch f {
 	case operator.FateClaimed:
 		return "a worker takes it"
 	case operator.FateExpired:
+		if q == operator.QueueDeliveries {
+			return "a worker ends it EXPIRED"
+		}
 		return "a worker ends it FAILED"
+	case operator.FateCancelled:
+		return "a worker ends it CANCELLED"
 	case operator.FateFailed:
 		return "dropped; replay the event"
+	case operator.FateDead:
+		return "dropped; delivery replay makes a new one"
 	case operator.FateNotDue, operator.FateParked:
 		return "dropped; its own wake comes"
 	case operator.FateWorking:
@@ -146,10 +176,20 @@ func told(f operator.Fate) string {
 	case operator.FateHeld:
 		return "dropped; release the event"
 	case operator.FatePaused:
+		if q == operator.QueueDeliveries {
+			return "dropped; resume its subscription"
+		}
 		return "dropped; resume its endpoint"
-	case operator.FateProcessed:
+	case operator.FateFaulted:
+		return "dropped; resume the delivery"
+	case operator.FateUnaddressed:
+		return "dropped; create the subscription that it calls"
+	case operator.FateProcessed, operator.FateEnded:
 		return "dropped; it has ended"
 	case operator.FateMissing:
+		if q == operator.QueueDeliveries {
+			return "dropped; it is gone, or was fanned out"
+		}
 		return "dropped; there is no such row"
 	case operator.FateNewer:
 		return "comes back; deploy the newer release"
@@ -211,10 +251,12 @@ func (a *app) dlqRedrive() *cobra.Command {
 		Short: "Have the dead letters dealt with: move, prune, replay, publish again",
 		Long: `Deal with what lies in the dead letters, after a plan that says what becomes of it.
 
-Events: SQS itself moves the letters back to their queue, at --rate; a move goes on when
-this command ends, and the same command follows it. Before that, --replay-failed replays
-the FAILED events that letters name, each as "inbox replay" does, and --prune deletes the
-letters that would be dropped anyway.
+Events, deliveries: SQS itself moves the letters back to their queue, at --rate; a move
+goes on when this command ends, and the same command follows it. Before that,
+--replay-failed replays the FAILED events that letters name, each as "inbox replay" does,
+and --prune deletes the letters that would be dropped anyway. A delivery that ended DEAD
+is not replayed here: that makes a new one, with an id that its partner does not know.
+Do that with "delivery replay".
 
 Relay: every promise that is due and not published is brought near, so that the relay
 publishes it; then the reports that were there before are deleted.
@@ -226,7 +268,7 @@ an interrupted run, run again, does the rest. Put the cause right first.`,
   dakghar dlq redrive --stack prod --queue events --prune --replay-failed --rate 20 --reason "ticket 1234"`,
 	}, func(ctx context.Context, _ []string) error {
 		var err error
-		if r.Events, r.Relay, err = queue.which(); err != nil {
+		if r.Queues, err = queue.which(); err != nil {
 			return err
 		}
 		op, err := a.operator(ctx)
@@ -276,18 +318,18 @@ func (a *app) showRedrive(p operator.RedrivePlan) error {
 		return a.printJSON(redrivePlanJSON(p))
 	}
 	var rows [][]string
-	if p.Events {
-		rows = append(rows, []string{"events", held(p.Depth)})
+	for _, w := range p.Wakes {
+		rows = append(rows, []string{string(w.Queue), held(w.Depth)})
 		for _, fate := range fates() {
-			if n := p.ByFate[fate]; n > 0 {
-				rows = append(rows, []string{"  " + string(fate), number(n) + ": " + done(p, fate)})
+			if n := w.ByFate[fate]; n > 0 {
+				rows = append(rows, []string{"  " + string(fate), number(n) + ": " + done(p, w.Queue, fate)})
 			}
 		}
-		if m := p.Moving; m != nil {
-			rows = append(rows, []string{"  a move runs", fmt.Sprintf("about %d of %d moved: it is followed, and nothing else is done to events", m.Moved, m.ToMove)})
+		if m := w.Moving; m != nil {
+			rows = append(rows, []string{"  a move runs", fmt.Sprintf("about %d of %d moved: it is followed, and nothing else is done to %s", m.Moved, m.ToMove, w.Queue)})
 		}
 	}
-	if p.Relay {
+	if p.Has(operator.QueueRelay) {
 		rows = append(rows, []string{"relay", held(p.RelayDepth)})
 		if p.Reports > 0 {
 			rows = append(rows, []string{"  behind", count(p.Behind.Unpublished, "promise") + ": brought near, then the reports are deleted"})
@@ -306,13 +348,14 @@ func (a *app) showRedrive(p operator.RedrivePlan) error {
 // fates lists those of letters, in the order in which a plan shows them.
 func fates() []operator.Fate {
 	return []operator.Fate{
-		operator.FateClaimed, operator.FateExpired, operator.FateFailed, operator.FateNotDue, operator.FateWorking, operator.FateParked, operator.FateHeld,
-		operator.FatePaused, operator.FateProcessed, operator.FateMissing, operator.FateNewer, operator.FateForeign,
+		operator.FateClaimed, operator.FateExpired, operator.FateCancelled, operator.FateFailed, operator.FateDead, operator.FateNotDue, operator.FateWorking,
+		operator.FateParked, operator.FateHeld, operator.FatePaused, operator.FateFaulted, operator.FateUnaddressed, operator.FateProcessed, operator.FateEnded,
+		operator.FateMissing, operator.FateNewer, operator.FateForeign,
 	}
 }
 
-// done says what a plan does to letters of a fate.
-func done(p operator.RedrivePlan, f operator.Fate) string {
+// done says what a plan does to a queue's letters of a fate.
+func done(p operator.RedrivePlan, q operator.Queue, f operator.Fate) string {
 	switch {
 	case f == operator.FateFailed && p.ReplayFailed:
 		return "replayed, then deleted"
@@ -321,7 +364,7 @@ func done(p operator.RedrivePlan, f operator.Fate) string {
 	case p.Prune && f.Useless():
 		return "deleted"
 	}
-	return "moved, then " + told(f)
+	return "moved, then " + told(q, f)
 }
 
 func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.RedrivePlan) error {
@@ -353,120 +396,4 @@ func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.Red
 		return nil
 	}
 	return a.table("", rows)
-}
-
-// letterView is a dead letter of the events in JSON.
-type letterView struct {
-	Record    string `json:"record"` // "letter"
-	Queue     string `json:"queue"`
-	MessageID string `json:"message_id"`
-	SentAt    stamp  `json:"sent_at"`
-	Receives  int    `json:"receive_count"`
-	InboxID   word   `json:"inbox_id"`
-	Endpoint  word   `json:"endpoint_id"`
-	Status    word   `json:"status"`
-	Cause     word   `json:"last_error"`
-	Becomes   string `json:"becomes"`
-	Useless   bool   `json:"useless"`
-}
-
-func letterJSON(l operator.DeadLetter) letterView {
-	v := letterView{
-		Record: "letter", Queue: "events", MessageID: l.ID, SentAt: stamp(l.SentAt), Receives: l.Receives, InboxID: word(l.Wake.InboxID),
-		Endpoint: word(l.Wake.Endpoint), Becomes: string(l.Fate), Useless: l.Fate.Useless(),
-	}
-	if l.Row != nil {
-		v.Endpoint, v.Status, v.Cause = word(l.Row.Endpoint), word(l.Row.Status), word(l.Row.LastError)
-	}
-	return v
-}
-
-// reportView is a report of the stream's trigger in JSON.
-type reportView struct {
-	Record    string `json:"record"` // "report"
-	Queue     string `json:"queue"`
-	MessageID string `json:"message_id"`
-	SentAt    stamp  `json:"sent_at"`
-	Receives  int    `json:"receive_count"`
-	Readable  bool   `json:"readable"`
-	Condition word   `json:"condition"`
-	Tries     int    `json:"tries"`
-	Records   int    `json:"records"`
-	Shard     word   `json:"shard_id"`
-	First     word   `json:"first_sequence"`
-	Last      word   `json:"last_sequence"`
-	From      stamp  `json:"from"`
-	To        stamp  `json:"to"`
-}
-
-func reportJSON(r operator.Report) reportView {
-	return reportView{
-		"report", "relay", r.ID, stamp(r.SentAt), r.Receives, r.Readable, word(r.Condition), r.Tries, r.Records, word(r.Shard), word(r.First), word(r.Last),
-		stamp(r.From), stamp(r.To),
-	}
-}
-
-// depthView ends the list of a queue in JSON.
-type depthView struct {
-	Record  string    `json:"record"` // "queue"
-	Queue   string    `json:"queue"`
-	Waiting int       `json:"waiting"`
-	Hidden  int       `json:"hidden"`
-	Shown   int       `json:"shown"`
-	Move    *moveView `json:"move"`
-}
-
-type moveView struct {
-	StartedAt stamp `json:"started_at"`
-	Running   bool  `json:"running"`
-	Moved     int   `json:"moved"`
-	ToMove    int   `json:"to_move"`
-	Failure   word  `json:"failure"`
-}
-
-func moveJSON(m *webhook.Move) *moveView {
-	if m == nil {
-		return nil
-	}
-	return &moveView{stamp(m.StartedAt), m.Running, m.Moved, m.ToMove, word(m.Failure)}
-}
-
-type behindView struct {
-	Record      string `json:"record"` // "behind"
-	Unpublished int    `json:"unpublished"`
-	OldestDue   stamp  `json:"oldest_due_at"`
-	LastWake    stamp  `json:"last_wake_at"`
-}
-
-type redrivePlanView struct {
-	Record       string                `json:"record"` // "plan"
-	Act          string                `json:"act"`    // "dlq redrive"
-	Events       bool                  `json:"events"`
-	Relay        bool                  `json:"relay"`
-	Prune        bool                  `json:"prune"`
-	ReplayFailed bool                  `json:"replay_failed"`
-	Rate         int                   `json:"rate"`
-	Waiting      int                   `json:"waiting"`
-	Sampled      int                   `json:"sampled"`
-	ByFate       map[operator.Fate]int `json:"by_fate"`
-	Move         *moveView             `json:"move"`
-	Reports      int                   `json:"reports"`
-	Unpublished  int                   `json:"unpublished"`
-}
-
-func redrivePlanJSON(p operator.RedrivePlan) redrivePlanView {
-	return redrivePlanView{
-		"plan", "dlq redrive", p.Events, p.Relay, p.Prune, p.ReplayFailed, p.Rate, p.Depth.Waiting, p.Sampled, p.ByFate, moveJSON(p.Moving),
-		p.Reports, p.Behind.Unpublished,
-	}
-}
-
-type redrivenView struct {
-	Record   string         `json:"record"` // "redriven"
-	Replayed int            `json:"replayed"`
-	Left     map[string]int `json:"left_alone"`
-	Removed  int            `json:"deleted"`
-	Moved    int            `json:"moved"`
-	Near     int            `json:"brought_near"`
-	Reports  int            `json:"reports_deleted"`
 }

@@ -2,15 +2,25 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/business"
+	"dakghar/internal/delivery"
+	"dakghar/internal/devstack"
+	"dakghar/internal/devstack/lambda"
 	"dakghar/internal/operator/operatortest"
+	"dakghar/internal/queue"
 	"dakghar/internal/webhook"
 )
 
@@ -38,6 +48,75 @@ func dead(s *shell) {
 		"DDBStreamBatchInfo":{"shardId":"shardId-0001","startSequenceNumber":"100","endSequenceNumber":"102","approximateArrivalOfFirstRecord":"2026-03-01T05:00:00Z",
 		"approximateArrivalOfLastRecord":"2026-03-01T05:00:02Z","batchSize":3,"streamArn":"s"}}`, past)
 	s.world.RelayLetters.Put("r-2", "hello", past)
+}
+
+// undispatched puts letters of the dispatcher's of several fates into the world.
+func undispatched(s *shell) {
+	past, far := s.world.Clock.Add(-2*time.Hour), s.world.Clock.Add(time.Hour)
+	s.world.Subscriptions["partner"] = delivery.Subscription{ID: "partner", Tenant: "default", State: delivery.Active}
+	s.world.Subscriptions["quiet"] = delivery.Subscription{ID: "quiet", Tenant: "default", State: delivery.Paused, StateAt: past}
+	s.world.Subscriptions["gone"] = delivery.Subscription{ID: "gone", Tenant: "default", State: delivery.Stopped, StateAt: past}
+	for i, d := range []delivery.Delivery{
+		{ID: "dl_due", Status: delivery.Pending},
+		{ID: "dl_late", Status: delivery.Retry, Deadline: past, LastError: "status_503"},
+		{ID: "dl_stopped", Status: delivery.Pending, Subscription: "gone"},
+		{ID: "dl_paused", Status: delivery.Pending, Subscription: "quiet"},
+		{ID: "dl_faulted", Status: delivery.Faulted, LastError: "key_missing"},
+		{ID: "dl_dead", Status: delivery.Dead, LastError: "status_404"},
+		{ID: "dl_delivered", Status: delivery.Delivered},
+	} {
+		d.Tenant, d.NextAttemptAt, d.Effect.InboxID = "default", past, "in_done"
+		if d.Subscription == "" {
+			d.Subscription = "partner"
+		}
+		if d.Deadline.IsZero() {
+			d.Deadline = far
+		}
+		s.world.Deliveries[d.ID] = d
+		s.world.DeliveryLetters.Put(fmt.Sprintf("d-%d", i+1), wakeText(d.Wake()), past)
+	}
+	effect := webhook.Effect{InboxID: "in_done", Tenant: "default", Type: "payment.succeeded", BodyExpiresAt: far}
+	open := webhook.NewEffectOutbox(effect, 0, 3, past)
+	effect.Ordinal, effect.Call = 1, "nobody"
+	call := webhook.NewEffectOutbox(effect, 0, 3, past)
+	s.world.Promises[open.ID], s.world.Promises[call.ID] = open, call
+	effect.Ordinal = 2
+	for i, o := range []webhook.Outbox{open, call, webhook.NewEffectOutbox(effect, 0, 3, past)} {
+		s.world.DeliveryLetters.Put(fmt.Sprintf("e-%d", i+1), wakeText(webhook.NewWake(o)), past)
+	}
+	s.world.DeliveryLetters.Put("d-odd", `{"v":1,"topic":"deliver","delivery_id":""}`, past)
+}
+
+func wakeText(w webhook.Wake) string {
+	body, err := json.Marshal(w)
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// Proves R3: what the dispatcher could not take is shown with what becomes of it,
+// and redriven like the events' letters.
+func TestDLQCommandsForDeliveries(t *testing.T) {
+	s := created(t)
+	undispatched(s)
+	of := func(words ...string) []string { return append(words, "--local", "--queue", "deliveries") }
+	s.run("", of("dlq", "list")...)
+	s.run("", of("dlq", "list", "--json")...)
+	s.run("", of("dlq", "redrive", "--plan")...)
+	s.run("", of("dlq", "redrive", "--plan", "--prune", "--json")...)
+	s.run("no\n", of("dlq", "redrive", "--reason", "ticket 7")...)
+	s.run("", of("dlq", "redrive", "--replay-failed", "--plan")...)
+	s.run("yes\n", of("dlq", "redrive", "--prune", "--reason", "ticket 7", "--rate", "10")...)
+	for i := range 5 {
+		s.world.DeliveryLetters.Put(fmt.Sprintf("d-%d", 8+i), "hello", s.world.Clock)
+	}
+	s.world.DeliveryLetters.Task = &webhook.Move{StartedAt: s.world.Clock, Running: true, ToMove: 5}
+	s.run("", of("dlq", "list")...)
+	s.run("", of("dlq", "redrive", "--plan")...)
+	s.run("", of("dlq", "redrive", "--reason", "ticket 7", "--yes", "--json")...)
+	s.run("", "audit", "list", "--local")
+	s.wantGolden("dlq_deliveries")
 }
 
 // Proves R3: what lies in the dead letters is shown with what becomes of it, and
@@ -164,16 +243,125 @@ func TestDeadLettersOnARunningStack(t *testing.T) {
 	for range 2 { // a look takes nothing out
 		want("events", column(t, onStack(t, s, exitDone, "", "dlq list --local --queue events --limit 1 --json"), "record"), "letter queue")
 	}
-	want("all", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "letter queue report queue behind")
+	want("all", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "letter queue queue report queue behind")
 	letter, _, _ := strings.Cut(onStack(t, s, exitDone, "", "dlq list --local --queue events --json"), "\n")
 	want("becomes", column(t, letter+"\n", "becomes"), "held")
 	redrive := "dlq redrive --local --prune --reason ticket --yes --json"
 	done := lastLine(onStack(t, s, exitDone, "", redrive))
 	want("deleted", column(t, done, "deleted"), "1")
 	want("reports", column(t, done, "reports_deleted"), "1")
-	want("left", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "queue queue behind")
-	want("acts", column(t, onStack(t, s, exitDone, "", "audit list --local --json"), "act"), "dlq redrive dlq redrive endpoint create")
+	want("left", column(t, onStack(t, s, exitDone, "", "dlq list --local --json"), "record"), "queue queue queue behind")
+	want("acts", column(t, onStack(t, s, exitDone, "", "audit list --local --json"), "act"), "dlq redrive dlq redrive dlq redrive endpoint create")
 	want("shadow", column(t, onStack(t, s, exitDone, "", "shadow --local --endpoint demo --since 1h --reason ticket --json"), "events"), "0")
+}
+
+// stubborn is a dispatcher that takes no message, which is shown again at once,
+// until it is mended; then it tells of what it takes.
+type stubborn struct {
+	mended atomic.Bool
+	took   chan string
+}
+
+func (f *stubborn) make(_ context.Context, getenv func(string) string) (lambda.Handler, error) {
+	client := sqs.New(sqs.Options{
+		Region: getenv("AWS_REGION"), BaseEndpoint: aws.String(getenv("AWS_ENDPOINT_URL")), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	queue := getenv("DELIVERY_QUEUE_URL")
+	return func(ctx context.Context, raw []byte) ([]byte, error) {
+		var batch events.SQSEvent
+		if err := json.Unmarshal(raw, &batch); err != nil {
+			return nil, err
+		}
+		var response events.SQSEventResponse
+		for _, m := range batch.Records {
+			if f.mended.Load() {
+				f.took <- m.Body
+				continue
+			}
+			if _, err := client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &queue, ReceiptHandle: &m.ReceiptHandle, VisibilityTimeout: 0}); err != nil {
+				return nil, err
+			}
+			response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: m.MessageId})
+		}
+		return json.Marshal(response)
+	}, nil
+}
+
+// Proves R3 on the real adapters: a wake-up that the dispatcher failed for five
+// times is shown with what becomes of it, and the queue's own service brings it back.
+func TestDeadLettersOfTheDispatcherOnARunningStack(t *testing.T) {
+	dispatcher := &stubborn{took: make(chan string, 10)}
+	s := startStackWith(t, func(o *devstack.Options) { o.InProcess["DispatcherFunction"] = dispatcher.make })
+	onStack(t, s, exitDone, "", "subscription create --local --id partner --url http://127.0.0.1:9/hooks --json")
+	store := deliveriesOn(s)
+	sub, _, err := store.Subscription(t.Context(), "partner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	effect := webhook.Effect{ID: "ev_1", InboxID: "in_1", Tenant: "default", Type: "payment.succeeded", BodyID: "bd_1", Digest: "d", BodyExpiresAt: now.Add(30 * 24 * time.Hour), CreatedAt: now}
+	due := delivery.New(effect, sub, now)
+	effect.ID = "ev_2"
+	ended := delivery.New(effect, sub, now)
+	for _, d := range []delivery.Delivery{due, ended} {
+		if ok, err := store.CreateDelivery(t.Context(), d); err != nil || !ok {
+			t.Fatalf("create: %v, %v", ok, err)
+		}
+	}
+	if ok, err := store.ChangeDelivery(t.Context(), ended.Cancel(now, "test")); err != nil || !ok {
+		t.Fatalf("cancel: %v, %v", ok, err)
+	}
+	env, client := settings(s.Declared().Outputs), sqs.NewFromConfig(s.Config())
+	for i, d := range []delivery.Delivery{due, ended} {
+		url, body := env["DELIVERY_QUEUE_URL"], wakeText(d.Wake())
+		if _, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
+			t.Fatal(err)
+		}
+		buried(t, &queue.DeadLetters{Client: client, URL: env["DELIVERY_DEAD_LETTERS_URL"]}, i+1)
+	}
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	of := "--local --queue deliveries --json"
+	list := onStack(t, s, exitDone, "", "dlq list "+of)
+	fates := map[string]any{}
+	for _, o := range objects(t, list) {
+		if o["record"] == "letter" {
+			fates[fmt.Sprint(o["delivery_id"])] = []any{o["subscription_id"], o["status"], o["becomes"]}
+		}
+	}
+	if diff := cmp.Diff(map[string]any{
+		string(due.ID): []any{"partner", "PENDING", "claimed"}, string(ended.ID): []any{"partner", "CANCELLED", "ended"},
+	}, fates); diff != "" {
+		t.Errorf("letters (-want +got):\n%s", diff)
+	}
+	dispatcher.mended.Store(true)
+	done := lastLine(onStack(t, s, exitDone, "", "dlq redrive --prune --reason ticket --yes "+of))
+	if deleted, moved := column(t, done, "deleted"), column(t, done, "moved"); deleted != "1" || moved != "1" {
+		t.Fatalf("%s deleted and %s moved, want one each", deleted, moved)
+	}
+	want("brought back", <-dispatcher.took, wakeText(due.Wake()))
+	want("left", column(t, onStack(t, s, exitDone, "", "dlq list "+of), "record"), "queue")
+	want("acts", column(t, onStack(t, s, exitDone, "", "audit list --local --json"), "subject"), "queue deliveries subscription partner")
+}
+
+// buried waits until a queue has so many letters, and leaves them there.
+func buried(t *testing.T, q *queue.DeadLetters, n int) {
+	t.Helper()
+	var there []webhook.Letter
+	for len(there) < n {
+		got, err := q.Receive(t.Context(), time.Minute) // waits for some
+		if err != nil {
+			t.Fatal(err)
+		}
+		there = append(there, got...)
+	}
+	if err := q.GiveBack(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func lastLine(text string) string {

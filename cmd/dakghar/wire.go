@@ -57,10 +57,11 @@ func wire(s stack) (*operator.Operator, error) {
 	}
 	letters := sqs.NewFromConfig(s.aws)
 	events := queue.DeadLetters{Client: letters, URL: env.Text("EVENT_DEAD_LETTERS_URL")}
+	deliveries := queue.DeadLetters{Client: letters, URL: env.Text("DELIVERY_DEAD_LETTERS_URL")}
 	relay := queue.DeadLetters{Client: letters, URL: env.Text("RELAY_FAILURES_URL")}
 	wakes := queue.Queue{Client: letters, URL: env.Text("DELIVERY_QUEUE_URL")}
 	prefix, subscriptions := env.Text("SECRET_PREFIX"), env.Text("SUBSCRIPTION_SECRET_PREFIX")
-	own := []string{env.Text("EVENT_QUEUE_URL"), events.URL, wakes.URL, env.Text("DELIVERY_DEAD_LETTERS_URL"), relay.URL}
+	own := []string{env.Text("EVENT_QUEUE_URL"), events.URL, wakes.URL, deliveries.URL, relay.URL}
 	life := config.ReadLife(env)
 	if err := env.Err(); err != nil {
 		return nil, fmt.Errorf("the stack does not name all its parts: %w", err)
@@ -83,7 +84,7 @@ func wire(s stack) (*operator.Operator, error) {
 		Deliveries:       store,
 		Keeper:           kept,
 		Wakes:            &wakes,
-		EventDeadLetters: &events, RelayFailures: &relay,
+		EventDeadLetters: &events, DeliveryDeadLetters: &deliveries, RelayFailures: &relay,
 		Providers:    providers,
 		Router:       business.Standard(), // the processor's
 		SecretPrefix: prefix, SubscriptionPrefix: subscriptions,

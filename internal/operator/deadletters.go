@@ -24,6 +24,39 @@ type DeadLetters interface {
 	LastMove(ctx context.Context) (webhook.Move, bool, error)
 }
 
+// Queue names one queue of dead letters.
+type Queue string
+
+// The queues. The first two have wake-ups, the last one reports.
+const (
+	QueueEvents     Queue = "events"     // what the processor could not take
+	QueueDeliveries Queue = "deliveries" // what the dispatcher could not take
+	QueueRelay      Queue = "relay"      // what the stream's trigger gave up
+)
+
+// Queues lists every queue, in the order in which they are shown and dealt with.
+func Queues() []Queue { return []Queue{QueueEvents, QueueDeliveries, QueueRelay} }
+
+// wakeQueue is a queue of dead wake-ups. It is made for one look or one redrive,
+// since its judge remembers what it has read.
+type wakeQueue struct {
+	name    Queue
+	letters DeadLetters
+	judge   judge
+}
+
+// wakeQueue returns a queue by its name; false means that it has no wake-ups.
+func (o *Operator) wakeQueue(q Queue) (wakeQueue, bool) {
+	switch q {
+	case QueueEvents:
+		return wakeQueue{q, o.EventDeadLetters, o.judgeEvents()}, true
+	case QueueDeliveries:
+		return wakeQueue{q, o.DeliveryDeadLetters, o.judgeDeliveries()}, true
+	case QueueRelay:
+	}
+	return wakeQueue{}, false
+}
+
 // LettersMax bounds the letters that one list or redrive looks at.
 const LettersMax = 10_000
 
@@ -34,76 +67,6 @@ const (
 	listHides    = 30 * time.Second
 	redriveHides = 10 * time.Minute
 )
-
-// Fate is what the protocol's rule makes of a wake-up that is sent again: what its
-// row says, and nothing of the letter.
-type Fate string
-
-// The fates. All but the first three, [FateFailed], and the two that nobody can
-// read are dropped: there is nothing to do, or the row's own promise wakes somebody.
-const (
-	FateClaimed   Fate = "claimed"    // RECEIVED or RETRY and due, or its worker's time is over
-	FateExpired   Fate = "expired"    // PARKED beyond its deadline: it ends FAILED
-	FateNewer     Fate = "newer_wake" // of a newer version than this program
-	FateForeign   Fate = "not_a_wake"
-	FateFailed    Fate = "failed" // for an operator to replay
-	FateNotDue    Fate = "not_due"
-	FateWorking   Fate = "working" // a worker has it
-	FateParked    Fate = "parked"
-	FateHeld      Fate = "held"
-	FatePaused    Fate = "paused" // its endpoint is
-	FateProcessed Fate = "processed"
-	FateMissing   Fate = "missing" // there is no such row
-)
-
-// Useless reports whether a letter of this fate changes nothing when it is sent
-// again, and nobody is to decide about it.
-func (f Fate) Useless() bool {
-	switch f {
-	case FateNotDue, FateWorking, FateParked, FateHeld, FatePaused, FateProcessed, FateMissing:
-		return true
-	case FateClaimed, FateExpired, FateNewer, FateForeign, FateFailed:
-	}
-	return false
-}
-
-// claimEarly is how much before its due time a worker claims a row.
-const claimEarly = 5 * time.Second
-
-// fateOf says what a worker would do about a row.
-func fateOf(row webhook.Inbox, paused bool, now time.Time) Fate {
-	switch row.Status {
-	case webhook.Processed:
-		return FateProcessed
-	case webhook.Failed:
-		return FateFailed
-	case webhook.Held:
-		return FateHeld
-	case webhook.Received, webhook.Retry, webhook.Parked, webhook.Processing:
-	}
-	switch {
-	case paused:
-		return FatePaused
-	case row.GapOver(now):
-		return FateExpired
-	case row.Status == webhook.Parked:
-		return FateParked
-	case row.Status == webhook.Processing && !row.LeaseOver(now):
-		return FateWorking
-	case row.Status.Waiting() && row.NextAttemptAt.After(now.Add(claimEarly)):
-		return FateNotDue
-	}
-	return FateClaimed
-}
-
-// DeadLetter is a wake-up that the processor could not take, with its row.
-type DeadLetter struct {
-	webhook.Letter
-
-	Wake webhook.Wake   // zero where the letter is none of ours
-	Row  *webhook.Inbox // as it stands; nil where there is none
-	Fate Fate
-}
 
 // Report is what the stream's trigger says about records that it gave up. It
 // names where they were in the stream, never which rows they were.
@@ -138,21 +101,24 @@ type Letters[T any] struct {
 	Move *webhook.Move
 }
 
-// EventLetters looks at up to limit wake-ups in the dead letters. Nothing is taken
-// out; each look raises their receive counts by one.
-func (o *Operator) EventLetters(ctx context.Context, limit int) (Letters[DeadLetter], error) {
+// Letters looks at up to limit wake-ups in the dead letters of one of the queues
+// that carry them. Nothing is taken out; each look raises their receive counts by one.
+func (o *Operator) Letters(ctx context.Context, queue Queue, limit int) (Letters[DeadLetter], error) {
 	var found Letters[DeadLetter]
-	raw, depth, err := o.look(ctx, o.EventDeadLetters, limit)
+	w, ok := o.wakeQueue(queue)
+	if !ok {
+		return found, misuse(fmt.Sprintf("the queue %q has no wake-ups", queue))
+	}
+	raw, depth, err := o.look(ctx, w.letters, limit)
 	if err != nil {
 		return found, err
 	}
 	found.Depth = depth
-	if found.Move, err = o.lastMove(ctx); err != nil {
+	if found.Move, err = w.lastMove(ctx); err != nil {
 		return found, err
 	}
-	judge := o.judge()
 	for _, l := range raw {
-		letter, err := judge(ctx, l)
+		letter, err := w.judge(ctx, l)
 		if err != nil {
 			return found, err
 		}
@@ -220,44 +186,6 @@ func (o *Operator) take(ctx context.Context, q DeadLetters, limit int, hidden ti
 		}
 	}
 	return letters, nil
-}
-
-// judge returns a function that reads a letter's row and says its fate. It
-// remembers which endpoints are paused.
-func (o *Operator) judge() func(context.Context, webhook.Letter) (DeadLetter, error) {
-	paused := map[webhook.EndpointID]bool{}
-	return func(ctx context.Context, l webhook.Letter) (DeadLetter, error) {
-		d := DeadLetter{Letter: l, Fate: FateForeign}
-		var wake webhook.Wake
-		if readable := json.Unmarshal([]byte(l.Body), &wake) == nil; !readable || wake.InboxID == "" || wake.Topic != webhook.TopicProcess {
-			return d, nil
-		}
-		d.Wake = wake
-		if wake.Version > webhook.WakeVersion {
-			d.Fate = FateNewer
-			return d, nil
-		}
-		row, found, err := o.Inbox.Inbox(ctx, wake.InboxID)
-		switch {
-		case err != nil:
-			return d, unreachable("the inbox", err)
-		case !found:
-			d.Fate = FateMissing
-			return d, nil
-		}
-		d.Row = &row
-		is, known := paused[row.Endpoint]
-		if !known {
-			e, _, err := o.Registry.Endpoint(ctx, row.Endpoint)
-			if err != nil {
-				return d, unreachable("the registry", err)
-			}
-			is = !e.PausedAt.IsZero()
-			paused[row.Endpoint] = is
-		}
-		d.Fate = fateOf(row, is, o.Now())
-		return d, nil
-	}
 }
 
 // reportOf reads what Lambda sends to an on-failure destination.
@@ -336,8 +264,8 @@ func (o *Operator) pages(ctx context.Context, do func([]webhook.Outbox) error) e
 	}
 }
 
-func (o *Operator) lastMove(ctx context.Context) (*webhook.Move, error) {
-	m, found, err := o.EventDeadLetters.LastMove(ctx)
+func (w wakeQueue) lastMove(ctx context.Context) (*webhook.Move, error) {
+	m, found, err := w.letters.LastMove(ctx)
 	switch {
 	case err != nil:
 		return nil, unreachable("the queue", err)

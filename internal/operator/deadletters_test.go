@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"dakghar/internal/delivery"
 	"dakghar/internal/operator"
 	"dakghar/internal/operator/operatortest"
 	"dakghar/internal/webhook"
@@ -74,7 +75,7 @@ func TestALettersFateIsWhatItsRowSays(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
 	before := len(w.EventLetters.Letters)
-	got, err := o.EventLetters(t.Context(), 100)
+	got, err := o.Letters(t.Context(), operator.QueueEvents, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestALettersFateIsWhatItsRowSays(t *testing.T) {
 	if want := (webhook.Depth{Waiting: before}); got.Depth != want || got.Move != nil {
 		t.Errorf("depth %+v, move %v; want %+v and none", got.Depth, got.Move, want)
 	}
-	again, err := o.EventLetters(t.Context(), 100)
+	again, err := o.Letters(t.Context(), operator.QueueEvents, 100)
 	if err != nil || len(again.Found) != before || len(w.EventLetters.Letters) != before {
 		t.Errorf("looked again: %d letters, error %v; want all %d", len(again.Found), err, before)
 	}
@@ -102,12 +103,12 @@ func TestALettersFateIsWhatItsRowSays(t *testing.T) {
 func TestALookIsBounded(t *testing.T) {
 	t.Parallel()
 	_, o := buried(t)
-	got, err := o.EventLetters(t.Context(), 3)
+	got, err := o.Letters(t.Context(), operator.QueueEvents, 3)
 	if err != nil || len(got.Found) != 3 {
 		t.Errorf("%d letters, error %v; want 3", len(got.Found), err)
 	}
 	for _, limit := range []int{0, operator.LettersMax + 1} {
-		_, err = o.EventLetters(t.Context(), limit)
+		_, err = o.Letters(t.Context(), operator.QueueEvents, limit)
 		wantRefusal(t, err, "usage")
 	}
 }
@@ -127,14 +128,14 @@ func TestALookThatFailsTakesNothingOut(t *testing.T) {
 				}
 				return nil
 			}
-			_, events := o.EventLetters(t.Context(), 100)
+			_, events := o.Letters(t.Context(), operator.QueueEvents, 100)
 			_, _, relay := o.RelayReports(t.Context(), 100)
 			if err := errors.Join(events, relay); call != "GiveBack" {
 				wantRefusal(t, err, "unavailable")
 			}
 			w.Fail = func(string) error { return nil }
 			w.Advance(time.Minute)
-			if got, err := o.EventLetters(t.Context(), 100); err != nil || len(got.Found) != 15 {
+			if got, err := o.Letters(t.Context(), operator.QueueEvents, 100); err != nil || len(got.Found) != 15 {
 				t.Errorf("%d letters, error %v; want 15", len(got.Found), err)
 			}
 			if got, _, err := o.RelayReports(t.Context(), 100); err != nil || len(got.Found) != 1 {
@@ -234,6 +235,8 @@ func near(w *operatortest.World, at time.Time) []webhook.InboxID {
 
 func unheard(operator.Redriven) {}
 
+func only(q operator.Queue) []operator.Queue { return []operator.Queue{q} }
+
 // redrive plans and does it.
 func redrive(t *testing.T, o *operator.Operator, r operator.Redrive) (operator.Redriven, error) {
 	t.Helper()
@@ -248,14 +251,21 @@ func redrive(t *testing.T, o *operator.Operator, r operator.Redrive) (operator.R
 func TestAPlanOfARedriveCountsByFateAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
-	r := operator.Redrive{Events: true, Relay: true, Rate: 50, PlanOnly: true}
+	undispatched(t, w)
+	r := operator.Redrive{Queues: operator.Queues(), Rate: 50, PlanOnly: true}
 	got, err := o.PlanRedrive(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := operator.RedrivePlan{Redrive: r, Depth: webhook.Depth{Waiting: 15}, Sampled: 15, ByFate: map[operator.Fate]int{
-		operator.FateClaimed: 3, operator.FateExpired: 1, operator.FateNotDue: 1, operator.FateWorking: 1, operator.FateParked: 1, operator.FateHeld: 1, operator.FatePaused: 1,
-		operator.FateFailed: 1, operator.FateProcessed: 1, operator.FateMissing: 1, operator.FateNewer: 1, operator.FateForeign: 2,
+	want := operator.RedrivePlan{Redrive: r, Wakes: []operator.WakePlan{
+		{Queue: operator.QueueEvents, Depth: webhook.Depth{Waiting: 15}, Sampled: 15, ByFate: map[operator.Fate]int{
+			operator.FateClaimed: 3, operator.FateExpired: 1, operator.FateNotDue: 1, operator.FateWorking: 1, operator.FateParked: 1, operator.FateHeld: 1, operator.FatePaused: 1,
+			operator.FateFailed: 1, operator.FateProcessed: 1, operator.FateMissing: 1, operator.FateNewer: 1, operator.FateForeign: 2,
+		}},
+		{Queue: operator.QueueDeliveries, Depth: webhook.Depth{Waiting: 29}, Sampled: 29, ByFate: map[operator.Fate]int{
+			operator.FateClaimed: 7, operator.FateExpired: 2, operator.FateCancelled: 2, operator.FateDead: 2, operator.FateNotDue: 1, operator.FateWorking: 1, operator.FatePaused: 1,
+			operator.FateFaulted: 1, operator.FateUnaddressed: 2, operator.FateEnded: 3, operator.FateMissing: 3, operator.FateNewer: 1, operator.FateForeign: 3,
+		}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
@@ -270,11 +280,13 @@ func TestARedriveIsRefusedWhereItMakesNoSense(t *testing.T) {
 	_, o := buried(t)
 	for name, r := range map[string]operator.Redrive{
 		"no queue":              {Rate: 1, Why: "x"},
-		"no reason":             {Events: true, Rate: 1},
-		"no rate":               {Events: true, Why: "x"},
-		"more than SQS moves":   {Events: true, Why: "x", Rate: operator.RedriveRateMax + 1},
-		"pruning the relay's":   {Relay: true, Why: "x", Rate: 1, Prune: true},
-		"replaying the relay's": {Relay: true, Why: "x", Rate: 1, ReplayFailed: true},
+		"no reason":             {Queues: only(operator.QueueEvents), Rate: 1},
+		"no rate":               {Queues: only(operator.QueueEvents), Why: "x"},
+		"more than SQS moves":   {Queues: only(operator.QueueEvents), Why: "x", Rate: operator.RedriveRateMax + 1},
+		"an unknown queue":      {Queues: only("both"), Why: "x", Rate: 1},
+		"pruning the relay's":   {Queues: only(operator.QueueRelay), Why: "x", Rate: 1, Prune: true},
+		"replaying the relay's": {Queues: only(operator.QueueRelay), Why: "x", Rate: 1, ReplayFailed: true},
+		"replaying deliveries":  {Queues: only(operator.QueueDeliveries), Why: "x", Rate: 1, ReplayFailed: true},
 	} {
 		_, err := o.PlanRedrive(t.Context(), r)
 		if err == nil {
@@ -289,7 +301,7 @@ func TestARedriveIsRefusedWhereItMakesNoSense(t *testing.T) {
 func TestEventLettersAreMovedByTheQueueItself(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
-	got, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7"})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +322,7 @@ func TestEventLettersAreMovedByTheQueueItself(t *testing.T) {
 func TestPruningAndReplayingLeaveOnlyWhatIsToBeMoved(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
-	got, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +354,7 @@ func TestAnEventThatCannotBeReplayedKeepsItsLetter(t *testing.T) {
 	row := w.Rows["in_failed"]
 	row.BodyExpiresAt = w.Clock.Add(time.Hour)
 	w.Rows["in_failed"] = row
-	got, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7", ReplayFailed: true})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7", ReplayFailed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +367,7 @@ func TestAMoveThatRunsAlreadyIsFollowedAndNothingElseIsDone(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
 	w.EventLetters.Task = &webhook.Move{StartedAt: w.Clock, Running: true, ToMove: 4}
-	got, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +387,7 @@ func TestAMoveThatWasBegunAllTheSameIsFollowed(t *testing.T) {
 		}
 		return nil
 	}
-	got, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7"})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7"})
 	if err != nil || !cmp.Equal(operator.Redriven{Moved: 15}, got) {
 		t.Errorf("done %+v, error %v; want 15 moved", got, err)
 	}
@@ -390,7 +402,7 @@ func TestAMoveThatFailsSaysWhatToDo(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := redrive(t, o, operator.Redrive{Events: true, Rate: 50, Why: "ticket 7"})
+	_, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7"})
 	if r := wantRefusal(t, err, "move_failed"); len(r.Next) == 0 {
 		t.Error("it does not say what to do next")
 	}
@@ -402,7 +414,7 @@ func TestWhatTheStreamGaveUpIsBroughtNear(t *testing.T) {
 	t.Parallel()
 	w, o := gaveUp(t)
 	now := w.Clock
-	got, err := redrive(t, o, operator.Redrive{Relay: true, Rate: 50, Why: "ticket 7"})
+	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueRelay), Rate: 50, Why: "ticket 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +427,7 @@ func TestWhatTheStreamGaveUpIsBroughtNear(t *testing.T) {
 	if act := w.Acts[len(w.Acts)-1]; act.Subject != "queue relay" || len(w.RelayLetters.Letters) != 0 {
 		t.Errorf("act %+v, %d reports left", act, len(w.RelayLetters.Letters))
 	}
-	again, err := redrive(t, o, operator.Redrive{Relay: true, Rate: 50, Why: "ticket 7"})
+	again, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueRelay), Rate: 50, Why: "ticket 7"})
 	if err != nil || !cmp.Equal(operator.Redriven{}, again) {
 		t.Errorf("done again: %+v, error %v", again, err)
 	}
@@ -425,10 +437,10 @@ func TestWhatTheStreamGaveUpIsBroughtNear(t *testing.T) {
 // nothing, and the same command, run again, does the rest.
 func TestARedriveThatDiesAnywhereIsFinishedByTheSameCommand(t *testing.T) {
 	t.Parallel()
-	all := operator.Redrive{Events: true, Relay: true, Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true}
+	r := operator.Redrive{Queues: operator.Queues(), Rate: 50, Why: "ticket 7", Prune: true, ReplayFailed: true}
 	for _, after := range []bool{false, true} {
 		n := 1
-		for dies(t, all, n, after) {
+		for dies(t, r, n, after) {
 			n++
 		}
 		if least := 10; n < least {
@@ -437,10 +449,11 @@ func TestARedriveThatDiesAnywhereIsFinishedByTheSameCommand(t *testing.T) {
 	}
 }
 
-// both is the world of the dead letters of both queues.
-func both(t *testing.T) (*operatortest.World, *operator.Operator) {
+// all is the world of the dead letters of every queue.
+func all(t *testing.T) (*operatortest.World, *operator.Operator) {
 	t.Helper()
 	w, o := buried(t)
+	undispatched(t, w)
 	relayed, _ := gaveUp(t)
 	for id, row := range relayed.Rows {
 		if _, taken := w.Rows[id]; !taken {
@@ -480,7 +493,7 @@ func stopping(w *operatortest.World, n int, after bool) (reached func() bool) {
 // returns false if there is no such call.
 func dies(t *testing.T, r operator.Redrive, n int, after bool) bool {
 	t.Helper()
-	w, o := both(t)
+	w, o := all(t)
 	start := w.Clock
 	reached := stopping(w, n, after)
 	_, err := redrive(t, o, r)
@@ -496,7 +509,7 @@ func dies(t *testing.T, r operator.Redrive, n int, after bool) bool {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("call %d, after %v", n, after)
-	if left := append(bodiesOf(w.EventLetters), bodiesOf(w.RelayLetters)...); len(left) != 0 {
+	if left := slices.Concat(bodiesOf(w.EventLetters), bodiesOf(w.DeliveryLetters), bodiesOf(w.RelayLetters)); len(left) != 0 {
 		t.Errorf("%s: left: %v", name, left)
 	}
 	if row := w.Rows["in_failed"]; row.Status != webhook.Received {
@@ -509,6 +522,11 @@ func dies(t *testing.T, r operator.Redrive, n int, after bool) bool {
 	}
 	for _, id := range []webhook.InboxID{"in_due", "in_retry", "in_abandoned", "in_gap"} {
 		if !slices.Contains(w.EventLetters.Sent, wakeOf(t, id)) {
+			t.Errorf("%s: the letter of %s was lost", name, id)
+		}
+	}
+	for _, id := range []delivery.ID{"dl_due", "dl_retry", "dl_abandoned", "dl_before", "dl_late", "dl_lapsed", "dl_stopped", "dl_deserted", "dl_dead"} {
+		if !slices.Contains(w.DeliveryLetters.Sent, wakeOfDelivery(t, id)) {
 			t.Errorf("%s: the letter of %s was lost", name, id)
 		}
 	}

@@ -84,41 +84,14 @@ func foreseenOfDelivery(j webhook.Job, d delivery.Delivery) string {
 	return ""
 }
 
-// deliveryBatches yields the deliveries of a job from its cursor on. The cursor is
-// the time of the last one: going on, those of the same time are met again.
+// deliveryBatches yields the deliveries of a job from its cursor on.
 func (o *Operator) deliveryBatches(ctx context.Context, f webhook.Filter, cursor string) iter.Seq2[batch, error] {
-	return func(yield func(batch, error) bool) {
-		to, err := from(f.Until, cursor)
-		if err != nil {
-			yield(batch{}, err)
-			return
-		}
-		f.Until = to
-		var b batch
-		for d, err := range o.listDeliveries(ctx, f) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(b, err)
-				return
-			}
-			if t := atOfDelivery(f, d); t.Before(to) {
-				to = t
-			}
-			b.cursor = to.UTC().Format(time.RFC3339Nano)
-			if b.events = append(b.events, candidate{delivery: d, cursor: b.cursor}); len(b.events) < jobBatch {
-				continue
-			}
-			if !yield(b, nil) {
-				return
-			}
-			b = batch{}
-		}
-		if len(b.events) > 0 {
-			yield(b, nil)
-		}
+	list := func(ctx context.Context, f webhook.Filter) (iter.Seq2[delivery.Delivery, error], error) {
+		return o.listDeliveries(ctx, f), nil
 	}
+	return backFrom(ctx, f, cursor, list, func(f webhook.Filter, d delivery.Delivery) (candidate, time.Time) {
+		return candidate{delivery: d}, atOfDelivery(f, d)
+	})
 }
 
 // deliveryDeed reads the delivery, then whether this job was here before, and then

@@ -442,56 +442,10 @@ func (o *Operator) batches(ctx context.Context, j webhook.Job) iter.Seq2[batch, 
 	return o.listBatches(ctx, j.Filter, j.Cursor)
 }
 
-// listBatches yields a list's events. The cursor is the time of the last one:
-// going on, those of the same time are met again.
+// listBatches yields a list's events. A row that failed again since it was listed
+// is later than its place.
 func (o *Operator) listBatches(ctx context.Context, f webhook.Filter, cursor string) iter.Seq2[batch, error] {
-	return func(yield func(batch, error) bool) {
-		to, err := from(f.Until, cursor)
-		if err != nil {
-			yield(batch{}, err)
-			return
-		}
-		f.Until = to
-		rows, err := o.list(ctx, f)
-		if err != nil {
-			yield(batch{}, err)
-			return
-		}
-		var b batch
-		for row, err := range rows {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
-				yield(b, err)
-				return
-			}
-			// A row that failed again since it was listed is later than its place.
-			if t := at(f, row); t.Before(to) {
-				to = t
-			}
-			b.cursor = to.UTC().Format(time.RFC3339Nano)
-			if b.events = append(b.events, candidate{row: row, cursor: b.cursor}); len(b.events) < jobBatch {
-				continue
-			}
-			if !yield(b, nil) {
-				return
-			}
-			b = batch{}
-		}
-		if len(b.events) > 0 {
-			yield(b, nil)
-		}
-	}
-}
-
-func from(until time.Time, cursor string) (time.Time, error) {
-	if cursor == "" {
-		return until, nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, cursor)
-	if err != nil {
-		return until, fmt.Errorf("the job's cursor cannot be read: %w", err)
-	}
-	return t, nil
+	return backFrom(ctx, f, cursor, o.list, func(f webhook.Filter, row webhook.Inbox) (candidate, time.Time) {
+		return candidate{row: row}, at(f, row)
+	})
 }

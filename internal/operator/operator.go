@@ -131,8 +131,9 @@ type Operator struct {
 	Keeper     Keeper
 	Wakes      Wakes
 	// EventDeadLetters has the wake-ups that the processor could not take,
-	// RelayFailures what the stream's trigger reports as given up.
-	EventDeadLetters, RelayFailures DeadLetters
+	// DeliveryDeadLetters those that the dispatcher could not take, and RelayFailures
+	// what the stream's trigger reports as given up.
+	EventDeadLetters, DeliveryDeadLetters, RelayFailures DeadLetters
 
 	Providers *provider.Registry
 	// Router is the processor's: it knows which handler may be run again.

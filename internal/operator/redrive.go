@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dakghar/internal/webhook"
@@ -14,12 +15,13 @@ const RedriveRateMax = 500
 
 // Redrive asks for what lies in the dead letters to be dealt with.
 type Redrive struct {
-	Events, Relay bool // which queues
+	Queues []Queue
 	// Prune removes letters that change nothing when they are sent again, before the
 	// rest is moved.
 	Prune bool
 	// ReplayFailed replays the FAILED events that letters name, each as
-	// [Operator.Replay] does, and removes their letters.
+	// [Operator.Replay] does, and removes their letters. A delivery that ended is not
+	// replayed here: that is a new delivery, which its partner sees as another one.
 	ReplayFailed bool
 	Why          string
 	Rate         int // letters, or promises, a second: 1 to [RedriveRateMax]
@@ -30,22 +32,34 @@ type Redrive struct {
 type RedrivePlan struct {
 	Redrive
 
-	// Depth is about what the queue of wake-ups holds, ByFate what a look into it
-	// found.
-	Depth   webhook.Depth
-	Sampled int
-	ByFate  map[Fate]int
-	// Moving is a move that runs already; the redrive follows it, and does nothing else.
-	Moving *webhook.Move
+	// Wakes has the queues of wake-ups that were asked for, in the order of [Queues].
+	Wakes []WakePlan
 
 	RelayDepth webhook.Depth
 	Reports    int
 	Behind     Behind
 }
 
+// WakePlan is a plan's part for one queue of wake-ups.
+type WakePlan struct {
+	Queue Queue
+	// Depth is about what the queue holds, ByFate what a look into it found.
+	Depth   webhook.Depth
+	Sampled int
+	ByFate  map[Fate]int
+	// Moving is a move that runs already; the redrive follows it, and does nothing
+	// else to this queue.
+	Moving *webhook.Move
+}
+
+// Has reports whether the redrive is for a queue.
+func (r Redrive) Has(q Queue) bool { return slices.Contains(r.Queues, q) }
+
 // Nothing reports whether there is nothing to do.
 func (p RedrivePlan) Nothing() bool {
-	return p.Sampled == 0 && p.Depth.Waiting == 0 && p.Moving == nil && p.Reports == 0 && p.RelayDepth.Waiting == 0
+	return p.Reports == 0 && p.RelayDepth.Waiting == 0 && !slices.ContainsFunc(p.Wakes, func(w WakePlan) bool {
+		return w.Sampled > 0 || w.Depth.Waiting > 0 || w.Moving != nil
+	})
 }
 
 // Redriven is what a redrive did.
@@ -61,31 +75,21 @@ type Redriven struct {
 
 // PlanRedrive looks into the queues and counts. It changes nothing.
 func (o *Operator) PlanRedrive(ctx context.Context, r Redrive) (RedrivePlan, error) {
-	p := RedrivePlan{Redrive: r, ByFate: map[Fate]int{}}
-	switch {
-	case !r.Events && !r.Relay:
-		return p, misuse("say which dead letters: events, relay or all")
-	case r.Rate < 1 || r.Rate > RedriveRateMax:
-		return p, misuse(fmt.Sprintf("--rate is 1 to %d a second", RedriveRateMax))
-	case r.Why == "" && !r.PlanOnly:
-		return p, misuse("--reason is required: it is recorded", run("or only look what would be done:", "dlq", "redrive", "--plan"))
-	case (r.Prune || r.ReplayFailed) && !r.Events:
-		return p, misuse("--prune and --replay-failed are for the dead letters of events")
+	p := RedrivePlan{Redrive: r}
+	if err := r.check(); err != nil {
+		return p, err
 	}
-	if r.Events {
-		letters, err := o.EventLetters(ctx, LettersMax)
+	for _, q := range Queues() {
+		if !r.Has(q) || q == QueueRelay {
+			continue
+		}
+		w, err := o.planWakes(ctx, q)
 		if err != nil {
 			return p, err
 		}
-		p.Depth, p.Sampled = letters.Depth, len(letters.Found)
-		for _, l := range letters.Found {
-			p.ByFate[l.Fate]++
-		}
-		if letters.Move != nil && letters.Move.Running {
-			p.Moving = letters.Move
-		}
+		p.Wakes = append(p.Wakes, w)
 	}
-	if r.Relay {
+	if r.Has(QueueRelay) {
 		reports, behind, err := o.RelayReports(ctx, LettersMax)
 		if err != nil {
 			return p, err
@@ -95,18 +99,45 @@ func (o *Operator) PlanRedrive(ctx context.Context, r Redrive) (RedrivePlan, err
 	return p, nil
 }
 
+func (r Redrive) check() error {
+	switch {
+	case !slices.ContainsFunc(Queues(), r.Has):
+		return misuse("say which dead letters: events, deliveries, relay or all")
+	case r.Rate < 1 || r.Rate > RedriveRateMax:
+		return misuse(fmt.Sprintf("--rate is 1 to %d a second", RedriveRateMax))
+	case r.Why == "" && !r.PlanOnly:
+		return misuse("--reason is required: it is recorded", run("or only look what would be done:", "dlq", "redrive", "--plan"))
+	case r.ReplayFailed && !r.Has(QueueEvents):
+		return misuse("--replay-failed is for the dead letters of events",
+			run("a delivery that ended is made once more, under a new id, by:", "delivery", "replay", "--help"))
+	case r.Prune && !r.Has(QueueEvents) && !r.Has(QueueDeliveries):
+		return misuse("--prune is for the dead letters of events and deliveries")
+	}
+	return nil
+}
+
+func (o *Operator) planWakes(ctx context.Context, q Queue) (WakePlan, error) {
+	w := WakePlan{Queue: q, ByFate: map[Fate]int{}}
+	letters, err := o.Letters(ctx, q, LettersMax)
+	if err != nil {
+		return w, err
+	}
+	w.Depth, w.Sampled = letters.Depth, len(letters.Found)
+	for _, l := range letters.Found {
+		w.ByFate[l.Fate]++
+	}
+	if letters.Move != nil && letters.Move.Running {
+		w.Moving = letters.Move
+	}
+	return w, nil
+}
+
 // Redrive does what a plan says. Each letter is judged again when its turn comes.
 // Whatever is interrupted is done by the same command, run again: a letter goes
 // only after what it stood for was done.
 func (o *Operator) Redrive(ctx context.Context, p RedrivePlan, tell func(Redriven)) (Redriven, error) {
 	d := &redriver{o: o, Redrive: p.Redrive, tell: tell}
-	var err error
-	if p.Events {
-		err = d.events(ctx)
-	}
-	if err == nil && p.Relay {
-		err = d.relay(ctx)
-	}
+	err := d.queues(ctx)
 	switch {
 	case err == nil:
 		return d.done, nil
@@ -125,8 +156,28 @@ type redriver struct {
 	done Redriven
 }
 
-func (d *redriver) record(ctx context.Context, queue string) error {
-	act, err := d.o.act(ctx, "dlq redrive", "queue "+queue, d.Why)
+// queues deals with one queue after the other. One that fails leaves those behind
+// it alone.
+func (d *redriver) queues(ctx context.Context) error {
+	for _, q := range Queues() {
+		if !d.Has(q) {
+			continue
+		}
+		var err error
+		if w, ok := d.o.wakeQueue(q); ok {
+			err = d.wakes(ctx, w)
+		} else {
+			err = d.relay(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *redriver) record(ctx context.Context, queue Queue) error {
+	act, err := d.o.act(ctx, "dlq redrive", "queue "+string(queue), d.Why)
 	if err != nil {
 		return err
 	}
@@ -141,60 +192,61 @@ func (d *redriver) pace(ctx context.Context) error {
 	return d.o.Wait(ctx, time.Second/time.Duration(d.Rate))
 }
 
-// events replays and prunes where that is asked for, and has the rest moved.
-func (d *redriver) events(ctx context.Context) error {
-	move, err := d.o.lastMove(ctx)
+// wakes replays and prunes where that is asked for, and has the rest moved.
+func (d *redriver) wakes(ctx context.Context, w wakeQueue) error {
+	move, err := w.lastMove(ctx)
 	if err != nil {
 		return err
 	}
 	if move != nil && move.Running {
-		return d.follow(ctx)
+		return d.follow(ctx, w)
 	}
-	if err := d.record(ctx, "events"); err != nil {
+	if err := d.record(ctx, w.name); err != nil {
 		return err
 	}
-	if d.Prune || d.ReplayFailed {
-		if err := d.sift(ctx); err != nil {
+	if d.Prune || d.replays(w) {
+		if err := d.sift(ctx, w); err != nil {
 			return err
 		}
 	}
-	depth, err := d.o.EventDeadLetters.Depth(ctx)
+	depth, err := w.letters.Depth(ctx)
 	switch {
 	case err != nil:
 		return unreachable("the queue", err)
 	case depth.Waiting == 0:
 		return nil
 	}
-	if err := d.o.EventDeadLetters.Move(ctx, d.Rate); err != nil {
+	if err := w.letters.Move(ctx, d.Rate); err != nil {
 		// Begun by somebody else, or by us and the answer was lost?
-		if now, look := d.o.lastMove(ctx); look != nil || now == nil || !now.Running {
+		if now, look := w.lastMove(ctx); look != nil || now == nil || !now.Running {
 			return unreachable("the queue", err)
 		}
 	}
-	return d.follow(ctx)
+	return d.follow(ctx, w)
 }
 
 // moveLook is how often a move is looked at.
 const moveLook = time.Second
 
 // follow looks on until the queue's own move is over.
-func (d *redriver) follow(ctx context.Context) error {
+func (d *redriver) follow(ctx context.Context, w wakeQueue) error {
+	before := d.done.Moved // of other queues
 	for {
-		m, err := d.o.lastMove(ctx)
+		m, err := w.lastMove(ctx)
 		switch {
 		case err != nil:
 			return err
 		case m == nil:
 			return nil
 		}
-		d.done.Moved = m.Moved
+		d.done.Moved = before + m.Moved
 		d.tell(d.done)
 		switch {
 		case m.Failure != "":
 			return &Refusal{
 				Code: "move_failed", Problem: fmt.Sprintf("the queue moved about %d letters and then gave up (%s)", m.Moved, m.Failure),
 				Next: []Step{
-					run("see what lies there:", "dlq", "list"),
+					run("see what lies there:", "dlq", "list", "--queue", string(w.name)),
 					say("a letter that was put there by hand has no way back; remove what is useless with --prune"),
 				},
 			}
@@ -207,38 +259,40 @@ func (d *redriver) follow(ctx context.Context) error {
 	}
 }
 
+// replays reports whether the letters of a queue may have events replayed.
+func (d *redriver) replays(w wakeQueue) bool { return d.ReplayFailed && w.name == QueueEvents }
+
 // sift deals with the letters that need no move. The others are given back at the
 // end, so that the move finds them.
-func (d *redriver) sift(ctx context.Context) error {
-	letters, err := d.o.take(ctx, d.o.EventDeadLetters, LettersMax, redriveHides)
+func (d *redriver) sift(ctx context.Context, w wakeQueue) error {
+	letters, err := d.o.take(ctx, w.letters, LettersMax, redriveHides)
 	if err != nil {
 		err = unreachable("the queue", err)
 	}
 	var kept []webhook.Letter
-	judge := d.o.judge()
 	for i, l := range letters {
 		if err != nil {
 			kept = append(kept, letters[i:]...)
 			break
 		}
 		var goes bool
-		if goes, err = d.letter(ctx, judge, l); !goes {
+		if goes, err = d.letter(ctx, w, l); !goes {
 			kept = append(kept, l)
 		}
 	}
-	return errors.Join(err, d.giveBack(ctx, kept))
+	return errors.Join(err, giveBack(ctx, w, kept))
 }
 
-func (d *redriver) giveBack(ctx context.Context, letters []webhook.Letter) error {
-	if err := d.o.EventDeadLetters.GiveBack(context.WithoutCancel(ctx), letters); err != nil {
+func giveBack(ctx context.Context, w wakeQueue, letters []webhook.Letter) error {
+	if err := w.letters.GiveBack(context.WithoutCancel(ctx), letters); err != nil {
 		return unreachable("the queue", err)
 	}
 	return nil
 }
 
 // letter deals with one letter, and says whether it is gone.
-func (d *redriver) letter(ctx context.Context, judge func(context.Context, webhook.Letter) (DeadLetter, error), l webhook.Letter) (bool, error) {
-	letter, err := judge(ctx, l)
+func (d *redriver) letter(ctx context.Context, w wakeQueue, l webhook.Letter) (bool, error) {
+	letter, err := w.judge(ctx, l)
 	if err != nil {
 		return false, err
 	}
@@ -250,7 +304,7 @@ func (d *redriver) letter(ctx context.Context, judge func(context.Context, webho
 	case !d.Prune || !letter.Fate.Useless():
 		return false, nil
 	}
-	if err := d.o.EventDeadLetters.Remove(ctx, []webhook.Letter{l}); err != nil {
+	if err := w.letters.Remove(ctx, []webhook.Letter{l}); err != nil {
 		return false, unreachable("the queue", err)
 	}
 	d.done.Removed++
@@ -274,83 +328,4 @@ func (d *redriver) replay(ctx context.Context, l DeadLetter) (bool, error) {
 	}
 	d.done.Left[code]++
 	return false, nil
-}
-
-// relay brings every late promise near and then removes the reports that were
-// there before: what a report was about is in the outbox since before the report
-// was, so the promises that were gone through hold all of it.
-func (d *redriver) relay(ctx context.Context) error {
-	reports, err := d.o.take(ctx, d.o.RelayFailures, LettersMax, redriveHides)
-	if err == nil && len(reports) > 0 {
-		err = d.record(ctx, "relay")
-		if err == nil {
-			err = d.near(ctx)
-		}
-	}
-	if err != nil {
-		_ = d.o.RelayFailures.GiveBack(context.WithoutCancel(ctx), reports) // they show themselves otherwise
-		if codeOf(err) == "" {
-			err = unreachable("the queue", err)
-		}
-		return err
-	}
-	if err := d.o.RelayFailures.Remove(ctx, reports); err != nil {
-		return unreachable("the queue", err)
-	}
-	d.done.Reports = len(reports)
-	d.tell(d.done)
-	return nil
-}
-
-// near writes the late promises anew, so that the stream tells the relay of them.
-func (d *redriver) near(ctx context.Context) error {
-	paused := map[webhook.EndpointID]bool{}
-	return d.o.pages(ctx, func(promises []webhook.Outbox) error {
-		byID := map[webhook.InboxID]webhook.Outbox{}
-		ids := make([]webhook.InboxID, 0, len(promises))
-		for _, p := range promises {
-			byID[p.InboxID] = p
-			ids = append(ids, p.InboxID)
-		}
-		if len(ids) == 0 {
-			return nil
-		}
-		rows, err := d.o.Inbox.Inboxes(ctx, ids)
-		if err != nil {
-			return unreachable("the inbox", err)
-		}
-		for _, row := range rows {
-			if err := d.bring(ctx, row, byID[row.ID], paused); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (d *redriver) bring(ctx context.Context, row webhook.Inbox, p webhook.Outbox, paused map[webhook.EndpointID]bool) error {
-	if !row.Status.Waiting() {
-		return nil // nobody is to work on it now; the reconciler sees to its promise
-	}
-	is, known := paused[row.Endpoint]
-	if !known {
-		e, _, err := d.o.Registry.Endpoint(ctx, row.Endpoint)
-		if err != nil {
-			return unreachable("the registry", err)
-		}
-		is = !e.PausedAt.IsZero()
-		paused[row.Endpoint] = is
-	}
-	if is {
-		return nil // resuming brings it near
-	}
-	written, err := d.o.Inbox.BringNear(ctx, p.Near(row, d.o.Now()))
-	if err != nil {
-		return unreachable("the outbox", err)
-	}
-	if written {
-		d.done.Near++
-		d.tell(d.done)
-	}
-	return d.pace(ctx)
 }

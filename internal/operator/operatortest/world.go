@@ -57,8 +57,8 @@ type World struct {
 	OnWake        func(webhook.Wake)
 	// Sequences are objects' sequences.
 	Sequences map[webhook.SequenceID]webhook.Sequence
-	// EventLetters and RelayLetters are the dead-letter queues.
-	EventLetters, RelayLetters LetterQueue
+	// EventLetters, DeliveryLetters and RelayLetters are the dead-letter queues.
+	EventLetters, DeliveryLetters, RelayLetters LetterQueue
 	// Fail, when set, may end a call before it does anything, by its name; Lose may
 	// take its answer away after it has done everything.
 	Fail, Lose func(call string) error
@@ -119,7 +119,7 @@ func (w *World) Operator() *operator.Operator {
 		Registry: registry{w}, Jobs: jobs{w}, Secrets: secrets{w}, Inbox: inbox{w}, Bodies: bodies{w}, Business: business{w}, Sequences: sequences{w}, Sender: door{w},
 		Deliveries: deliveries{w}, Keeper: bodies{w}, Wakes: wakes{w}, SubscriptionPrefix: "test/subscription/", Random: w.random,
 		OwnQueues:        []string{"https://sqs.eu-west-1.amazonaws.com/123456789012/own-deliveries"},
-		EventDeadLetters: letters{w, &w.EventLetters}, RelayFailures: letters{w, &w.RelayLetters},
+		EventDeadLetters: letters{w, &w.EventLetters}, DeliveryDeadLetters: letters{w, &w.DeliveryLetters}, RelayFailures: letters{w, &w.RelayLetters},
 		Providers: w.Providers, Router: w.Router, SecretPrefix: "test/endpoint/", FrontDoor: "https://door.test",
 		Who: func(context.Context) (string, error) { return "ada", w.Fail("Who") },
 		Now: w.now, Workers: 1, KeepInbox: 400 * 24 * time.Hour, KeepBody: 30 * 24 * time.Hour,
