@@ -215,7 +215,15 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"SinkQueueArns":                "",
 		"SinkBusArns":                  "",
 		"AlarmTopicArn":                "",
+		"NoticeTopicArn":               "",
+		"RunbookBaseUrl":               "docs/operate",
 		"AckMillisecondsMax":           400.0,
+		"OldestOpenSecondsMax":         600.0,
+		"QueueSecondsMax":              300.0,
+		"SignatureFailuresMax":         50.0,
+		"SecretAgeSecondsMax":          1800.0,
+		"ThrottlesMax":                 10.0,
+		"RotationDaysMax":              14.0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parameter defaults (-want +got):\n%s", diff)
