@@ -2,6 +2,7 @@ package templatetest
 
 import (
 	"fmt"
+	"html"
 	"os"
 	"regexp"
 	"slices"
@@ -254,5 +255,26 @@ func TestTheDashboardLinksRunbooks(t *testing.T) {
 	}
 	if links < 5 {
 		t.Errorf("%d links to runbooks", links)
+	}
+}
+
+// The picture in the pages is of this dashboard, and small enough for a page. `make dashboard-picture` draws it anew.
+func TestThePictureIsOfThisDashboard(t *testing.T) {
+	picture, err := os.ReadFile("../../docs/operate/dashboard.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(picture) > 200_000 {
+		t.Errorf("it has %d bytes", len(picture))
+	}
+	var want, got []string
+	for _, w := range board(t) {
+		want = append(want, dashboard.Place(w))
+	}
+	for _, m := range regexp.MustCompile(`data-widget="([^"]*)"`).FindAllStringSubmatch(string(picture), -1) {
+		got = append(got, html.UnescapeString(m[1]))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("widgets (-in the template +in the picture):\n%s", diff)
 	}
 }
