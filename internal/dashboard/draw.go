@@ -123,7 +123,7 @@ func wrap(text string, letters int) []string {
 
 // alarms are listed without a state: nobody evaluates them on one machine.
 func (d *drawing) alarms(w Widget) {
-	const across = 7
+	const across = 8
 	d.put(`<text class="t" x="14" y="21">%s</text>`, html.EscapeString(w.Title))
 	wide := (w.Width*column - 20) / across
 	for i, alarm := range w.Alarms {
@@ -177,7 +177,7 @@ func (d *drawing) chart(w Widget) error {
 	d.put(`<text class="t" x="14" y="21">%s</text>`, html.EscapeString(title))
 	if len(curves) == 0 {
 		d.put(`<text class="dim" x="50%%" y="%d" text-anchor="middle">%s</text>`, w.Height*row/2, without(w))
-		d.put(`<text class="dim" x="50%%" y="%d" text-anchor="middle">%s</text>`, w.Height*row/2+16, html.EscapeString(few(labels(w.Series))))
+		d.put(`<text class="dim" x="50%%" y="%d" text-anchor="middle">%s</text>`, w.Height*row/2+16, html.EscapeString(few(labels(w.Series), w.Width*column/7)))
 		return nil
 	}
 	if w.Stacked {
@@ -210,12 +210,17 @@ func labels(series []Series) []string {
 	return all
 }
 
-func few(names []string) string {
-	const most = 4
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+// few are as many names as fit into so many letters, and how many more there are.
+func few(names []string, letters int) string {
+	names = slices.Compact(names)
+	said := names[0]
+	for i, name := range names[1:] {
+		if len(said)+len(name)+len(", and 99 more") > letters {
+			return fmt.Sprintf("%s and %d more", said, len(names)-1-i)
+		}
+		said += ", " + name
 	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	return said
 }
 
 // pile lets each curve stand on those before it.
@@ -284,7 +289,7 @@ func (d *drawing) axes(p plot, w Widget) {
 	}
 	if w.Limit > 0 {
 		d.put(`<line class="limit" x1="%.0f" x2="%.0f" y1="%.1f" y2="%[3]f"/><text class="dim" x="%[2]f" y="%.0f" text-anchor="end" font-size="10">alarm</text>`,
-			p.left, p.right, p.y(w.Limit), p.y(w.Limit)+11)
+			p.left, p.right, p.y(w.Limit), p.y(w.Limit)-3)
 	}
 }
 
