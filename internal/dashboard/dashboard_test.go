@@ -121,7 +121,7 @@ func TestFiguresAreThoseOfTheLines(t *testing.T) {
 		of   dashboard.Series
 		want map[int]float64
 	}{
-		{series("b", "Sum"), map[int]float64{0: 4, 2: 5}},
+		{series("b", "Sum"), map[int]float64{0: 4, 3: 5}},
 		{series("a_ms", "Maximum"), map[int]float64{0: 40}},
 		{series("a_ms", "p50"), map[int]float64{0: 20}},
 		{series("a_ms", "p99"), map[int]float64{0: 40}},

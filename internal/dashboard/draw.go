@@ -87,9 +87,10 @@ func Place(w Widget) string {
 	return fmt.Sprintf("%d,%d %dx%d %s: %d", w.X, w.Y, w.Width, w.Height, what, len(w.Series)+len(w.Alarms))
 }
 
-// prose is a text without the marks of its links.
+// prose is a text without the marks of its links, in a stack of a common name.
 func prose(markdown string) string {
-	return regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`).ReplaceAllString(markdown, "$1")
+	text := regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`).ReplaceAllString(markdown, "$1")
+	return strings.ReplaceAll(text, "${AWS::StackName}", "dakghar")
 }
 
 func (d *drawing) words(w Widget) {
@@ -236,7 +237,9 @@ func pile(curves []curve, periods int) {
 	}
 }
 
-func (d *drawing) periods() int { return int(d.figures.Last.Sub(d.figures.First)/time.Minute) + 1 }
+func (d *drawing) periods() int {
+	return int(d.figures.Last.Truncate(time.Minute).Sub(d.figures.First.Truncate(time.Minute))/time.Minute) + 1
+}
 
 // plot is where the curves of a chart are.
 type plot struct {
@@ -288,8 +291,8 @@ func (d *drawing) axes(p plot, w Widget) {
 		d.put(`<text class="dim" x="%.0f" y="%.0f" text-anchor="middle" font-size="10">%d</text>`, p.x(n), p.bottom+13, n)
 	}
 	if w.Limit > 0 {
-		d.put(`<line class="limit" x1="%.0f" x2="%.0f" y1="%.1f" y2="%[3]f"/><text class="dim" x="%[2]f" y="%.0f" text-anchor="end" font-size="10">alarm</text>`,
-			p.left, p.right, p.y(w.Limit), p.y(w.Limit)-3)
+		d.put(`<line class="limit" x1="%.0f" x2="%.0f" y1="%.1f" y2="%[3]f"/><text class="dim" x="%.0f" y="%.0f" text-anchor="end" font-size="10">alarm</text>`,
+			p.left, p.right, p.y(w.Limit), p.right, p.y(w.Limit)+12)
 	}
 }
 
@@ -317,7 +320,7 @@ func (d *drawing) curve(p plot, c curve, filled bool) {
 		case len(run) == 0:
 			n++
 		case filled:
-			d.put(`<polygon fill="%s" fill-opacity="0.75" points="%.0f,%.1f %s %.0f,%.1f"/>`, c.colour, p.x(first), p.bottom, strings.Join(run, " "), p.x(n-1), p.bottom)
+			d.put(`<polygon fill="%s" points="%.0f,%.1f %s %.0f,%.1f"/>`, c.colour, p.x(first), p.bottom, strings.Join(run, " "), p.x(n-1), p.bottom)
 		case len(run) == 1:
 			x, y, _ := strings.Cut(run[0], ",")
 			d.put(`<circle fill="%s" cx="%s" cy="%s" r="2.5"/>`, c.colour, x, y)

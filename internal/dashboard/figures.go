@@ -89,8 +89,8 @@ func (f *Figures) line(text string) error {
 	return nil
 }
 
-// Points are a series' data points, one a period that has any, by the period's number since the first line. Nothing is
-// filled in, as in CloudWatch.
+// Points are a series' data points, one a period that has any, by the period's number since the first line's. As in
+// CloudWatch, periods begin by the clock and nothing is filled in.
 func (f *Figures) Points(s Series) (map[int]float64, error) {
 	points := map[int]float64{}
 	if s.Namespace != ours || len(s.Dimensions) != 1 {
@@ -98,7 +98,8 @@ func (f *Figures) Points(s Series) (map[int]float64, error) {
 	}
 	periods := map[int][]float64{}
 	for _, v := range f.values[[2]string{strings.Trim(s.Dimensions[0][1], "${}"), s.Name}] {
-		n := int(v.at.Sub(f.First) / (time.Duration(s.Period) * time.Second))
+		period := time.Duration(s.Period) * time.Second
+		n := int(v.at.Truncate(period).Sub(f.First.Truncate(period)) / period)
 		periods[n] = append(periods[n], v.of)
 	}
 	for n, values := range periods {

@@ -238,6 +238,19 @@ func TestOnePageForWhatIsLostOrLate(t *testing.T) {
 			t.Errorf("%s: in PromiseAtRisk %v, and left out because of %q", id, in[id], notUrgent[id])
 		}
 	}
+	page, err := os.ReadFile("../../docs/operate/alarms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "\n### PromiseAtRisk\n")
+	section, _, _ := strings.Cut(after, "\n- Look:")
+	said := map[string]bool{}
+	for _, id := range regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w+`).FindAllString(section, -1) {
+		said[id] = true
+	}
+	if diff := cmp.Diff(in, said); diff != "" {
+		t.Errorf("alarms in PromiseAtRisk (-in the template +in its runbook):\n%s", diff)
+	}
 	for id := range notUrgent {
 		if tmpl.Resources[id].Type != "AWS::CloudWatch::Alarm" {
 			t.Errorf("there is no alarm %s", id)
