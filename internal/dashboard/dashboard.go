@@ -43,7 +43,8 @@ type Series struct {
 	Expression      string // empty for a metric
 }
 
-// Read returns the widgets of the template's dashboard, in their order.
+// Read returns the widgets of the template's dashboard, in their order. It is not for two goroutines at once: the library
+// that reads the template keeps state in package variables.
 func Read(template []byte) ([]Widget, error) {
 	body, err := bodyOf(template)
 	if err != nil {

@@ -36,7 +36,6 @@ const chart = `{"type":"metric","x":8,"y":1,"width":8,"height":6,"properties":{"
 
 // A metric is read as CloudWatch reads it: dots, options, expressions, and parameters that are numbers.
 func TestADashboardIsReadAsCloudWatchReadsIt(t *testing.T) {
-	t.Parallel()
 	got, err := dashboard.Read(template(`{"type":"text","x":0,"y":0,"width":24,"height":1,"properties":{"markdown":"# ${Name}"}},` +
 		`{"type":"alarm","x":0,"y":1,"width":8,"height":6,"properties":{"title":"Alarms","alarms":["${One.Arn}"]}},` + chart))
 	if err != nil {
@@ -63,7 +62,6 @@ func TestADashboardIsReadAsCloudWatchReadsIt(t *testing.T) {
 
 // What would have to be guessed is refused.
 func TestWhatIsNoDashboardIsRefused(t *testing.T) {
-	t.Parallel()
 	of := func(metrics string) []byte {
 		return template(`{"type":"metric","x":0,"y":0,"width":8,"height":6,"properties":{"title":"A chart","metrics":[` + metrics + `]}}`)
 	}
@@ -146,7 +144,6 @@ func TestFiguresAreThoseOfTheLines(t *testing.T) {
 
 // The picture is XML, has every widget in its place, a line where there are figures and a word where there are none.
 func TestThePictureShowsFiguresAndNothingElse(t *testing.T) {
-	t.Parallel()
 	widgets, err := dashboard.Read(template(chart + `,{"type":"metric","x":0,"y":1,"width":8,"height":6,"properties":{"title":"Not <here>","stat":"Sum","period":60,
         "metrics":[["AWS/Lambda","Errors","FunctionName","${AFunction}"]]}}`))
 	if err != nil {
