@@ -106,6 +106,10 @@ bench: build package ## Measure what DESIGN bounds, into build/bench.json
 	BENCH_JSON='$(CURDIR)/build/bench.json' scripts/with-oracles.sh --only dynamodb \
 	  go test -count=1 -timeout 30m -run '^TestFigures$$' -v ./internal/bench
 
+.PHONY: dashboard-picture
+dashboard-picture: build ## Draw the dashboard with the figures of ten minutes of the local stack, into docs/operate/dashboard.svg
+	scripts/dashboard-picture.sh
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh '$(FUZZTIME)'

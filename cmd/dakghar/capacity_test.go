@@ -128,9 +128,15 @@ func TestTheCalculatorKnowsTheTemplatesNumbers(t *testing.T) {
 	if d.BodyDays != 30 || d.InboxDays != 400 || d.LogDays != 30 || d.InlineKiB != 32 {
 		t.Errorf("the defaults are %+v", d)
 	}
-	// Those of canaries are where canaries are.
-	const alarm = "Type: AWS::CloudWatch::Alarm\n"
-	if n := strings.Count(template, alarm) - strings.Count(template, alarm+"    Condition: HasCanary\n"); n != capacity.Alarms {
-		t.Errorf("the template has %d alarms, the bill %d", n, capacity.Alarms)
+	kinds := func(text string) int { return strings.Count(template, text) }
+	// An alarm on an expression is billed for each metric in it; the one on a rule's has one.
+	alarmMetrics := kinds("Type: AWS::CloudWatch::Alarm\n") - kinds("{Id: all, Expression: ") + kinds("MetricStat: ") + kinds(`Expression: !Sub "INSIGHT_RULE_METRIC`)
+	for what, n := range map[string][2]int{
+		"metrics of alarms": {alarmMetrics, capacity.AlarmMetrics}, "composite alarms": {kinds("Type: AWS::CloudWatch::CompositeAlarm\n"), capacity.CompositeAlarms},
+		"dashboards": {kinds("Type: AWS::CloudWatch::Dashboard\n"), capacity.Dashboards}, "insight rules": {kinds("Type: AWS::CloudWatch::InsightRule\n"), capacity.InsightRules},
+	} {
+		if n[0] != n[1] {
+			t.Errorf("the template has %d %s, the bill %d", n[0], what, n[1])
+		}
 	}
 }

@@ -27,7 +27,7 @@ var (
 	edges    = []string{"internal/lambdaedge"}
 	wiring   = []string{"internal/config", "internal/awsconfig", "internal/awsfault"}
 	// helpers exist for development and tests.
-	helpers = []string{"internal/devstack/...", "internal/storetest", "internal/crashtest", "internal/sim/...", "internal/conform/...", "internal/bench/...", "internal/e2e", "internal/provider/providertest", "internal/provider/remote/fakeprovider", "internal/operator/operatortest", "internal/archtest", "internal/templatetest", "internal/doctest"}
+	helpers = []string{"internal/devstack/...", "internal/storetest", "internal/crashtest", "internal/sim/...", "internal/conform/...", "internal/bench/...", "internal/e2e", "internal/provider/providertest", "internal/provider/remote/fakeprovider", "internal/operator/operatortest", "internal/archtest", "internal/templatetest", "internal/doctest", "internal/dashboard/..."}
 )
 
 // words, each of which may import those behind it.

@@ -101,6 +101,9 @@ const (
 	Unsignable Decision = "canary_unsignable" // the endpoint's key verifies and cannot sign
 )
 
+// Decisions lists the decisions.
+func Decisions() []Decision { return []Decision{Arrived, Accepted, Missing, Unsignable} }
+
 // Report is what became of one endpoint's canary.
 type Report struct {
 	Provider webhook.Provider

@@ -167,11 +167,15 @@ func (r Report) calls(what string) float64 {
 	return 0
 }
 
-// Alarms is how many the template has; metrics are those that a stack with one
-// provider shows, assumed.
+// AlarmMetrics is how many metrics the template's alarms look at, each of which is
+// billed as an alarm; the rest is what else it watches with. metrics are those that
+// a stack with one provider shows, assumed.
 const (
-	Alarms  = 27
-	metrics = 60
+	AlarmMetrics    = 63
+	CompositeAlarms = 1
+	Dashboards      = 1
+	InsightRules    = 1
+	metrics         = 63
 )
 
 // costs is the bill. Monthly costs that no event causes are not in the price of a
@@ -211,7 +215,8 @@ func (l Load) costs(r Report, p Prices) []Cost {
 		monthly("bucket", r.inBucket()*p.of("s3_storage"))
 	}
 	monthly("logs kept", l.LogBytes()*l.average()*86400*l.LogDays/gb*logCompressed*p.of("log_storage"))
-	monthly("metrics and alarms", metrics*p.of("metric")+Alarms*p.of("alarm"))
+	monthly("metrics and alarms", metrics*p.of("metric")+AlarmMetrics*p.of("alarm")+CompositeAlarms*p.of("composite_alarm"))
+	monthly("dashboard and insight rule", Dashboards*p.of("dashboard")+InsightRules*p.of("insight_rule"))
 	return list
 }
 

@@ -44,7 +44,7 @@ func PricesFile() []byte { return bytes.Clone(listed) }
 // priced are the prices that a report needs.
 var priced = []string{
 	"http_api", "lambda_request", "lambda_gb_second", "dynamodb_write", "dynamodb_read", "dynamodb_storage", "dynamodb_backup", "sqs_request", "s3_put",
-	"s3_get", "s3_storage", "kms_request", "kms_key", "secret_call", "secret", "log_ingest", "log_storage", "metric", "alarm", "transfer_out", "transfer_region",
+	"s3_get", "s3_storage", "kms_request", "kms_key", "secret_call", "secret", "log_ingest", "log_storage", "metric", "alarm", "composite_alarm", "dashboard", "insight_rule", "transfer_out", "transfer_region",
 }
 
 // ParsePrices reads a file of prices: the one that [PricesFile] returns, with

@@ -35,7 +35,7 @@ func TestTheBillIsTheSumOfItsLines(t *testing.T) {
 		"Lambda duration": 0.252, // (0.025·½ + 0.04/25·¼ + 0.06/5·½) GB-seconds
 		"SQS":             0.2,   // half a request
 		"logs":            0.704, // 1,408 bytes
-		"KMS":             0.001, "Secrets Manager": 0, "logs kept": 0.006, "metrics and alarms": 0.004,
+		"KMS":             0.001, "Secrets Manager": 0, "logs kept": 0.006, "metrics and alarms": 0.005, "dashboard and insight rule": 0.001,
 		"tables' storage and backup": got["tables' storage and backup"],
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

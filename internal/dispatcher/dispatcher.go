@@ -107,9 +107,7 @@ type Result struct {
 	Tenant       webhook.Tenant
 	Type         string
 	Attempt      int
-	// Decision is, for an effect: fanned_out, unfinished, unaddressed, gone; for a
-	// delivery: delivered, retry, dead, expired, faulted, cancelled, waits, paused,
-	// not_due, ended, claim_lost, missing; for both: unavailable.
+	// Decision is one of [Decisions].
 	Decision string
 	Created  int // deliveries that a fan-out made
 	Status   int // the partner's
@@ -119,6 +117,16 @@ type Result struct {
 	// AutoPaused is set when the attempt paused its subscription after days of failure.
 	AutoPaused bool
 	Err        error
+}
+
+// Decisions lists every decision; each is counted apart.
+func Decisions() []string {
+	return []string{
+		"fanned_out", "unfinished", "unaddressed", "gone", // of an effect
+		"delivered", "retry", "dead", "expired", "faulted", "cancelled", // of a delivery
+		"waits", "paused", "not_due", "ended", "claim_lost", "missing", // of one that is left as it is
+		"unavailable", // of both
+	}
 }
 
 // Handle looks at one row and does what it says. It never returns an error: what

@@ -26,10 +26,28 @@ var (
 	refusal404 = refusal{http.StatusNotFound, "not_found", "endpoint_unknown", nil}
 	// refusalSource is told as a signature that does not verify: whoever has a
 	// secret does not learn from it whether the secret is right.
-	refusalSource = refusal{http.StatusUnauthorized, unauthorized, "source_not_allowed", nil}
-	// unauthorized is the same for every failure of a signature: a stranger learns nothing.
-	unauthorized = "unauthorized"
+	refusalSource = refusal{http.StatusUnauthorized, CodeUnauthorized, CauseSource, nil}
 )
+
+// The codes of refusals for which an edge counts the cause instead.
+const (
+	CodeUnauthorized = "unauthorized"
+	CodeRateLimited  = "rate_limited"
+)
+
+// CauseSource is the cause of [CodeUnauthorized] where the endpoint takes no requests
+// from the address.
+const CauseSource = "source_not_allowed"
+
+// RefusalCodes lists the public codes of refused requests.
+func RefusalCodes() []string {
+	return append(provider.BodyCodes(),
+		"method_not_allowed", "headers_invalid", "unsupported_media_type", "body_too_large", "not_found", "event_type_not_allowed",
+		CodeUnauthorized, CodeRateLimited, "unavailable")
+}
+
+// LimitCauses lists the causes of [CodeRateLimited].
+func LimitCauses() []string { return []string{"source_limited", "endpoint_limited"} }
 
 // retryAfter is what a provider that reads Retry-After is asked to wait after a fault of ours.
 const retryAfter = 5 * time.Second
@@ -41,7 +59,8 @@ func unavailable(cause string, err error) *refusal {
 
 func refuseSignature(err error) *refusal {
 	if r, ok := errors.AsType[*signature.Refusal](err); ok {
-		return &refusal{http.StatusUnauthorized, unauthorized, "signature_" + string(r.Cause), nil}
+		// The same for every failure of a signature: a stranger learns nothing.
+		return &refusal{http.StatusUnauthorized, CodeUnauthorized, "signature_" + string(r.Cause), nil}
 	}
 	// Not the sender's fault: a key of ours cannot be used.
 	return unavailable("keys_unusable", err)
@@ -68,7 +87,7 @@ func (r Report) refuse(why *refusal) Report {
 
 // limit refuses one request too many: sent again after the wait, it is taken.
 func (r Report) limit(cause string, wait time.Duration) Report {
-	r = r.refuse(&refusal{http.StatusTooManyRequests, "rate_limited", cause, nil})
+	r = r.refuse(&refusal{http.StatusTooManyRequests, CodeRateLimited, cause, nil})
 	r.Wait = max(wait, time.Second)
 	r.Answer.Header = map[string]string{"retry-after": seconds(r.Wait)}
 	return r

@@ -97,6 +97,12 @@ const (
 	Handshake       Decision = "handshake"
 )
 
+// Successes lists the decisions that are answered with a success. All others are
+// "refused_" and one of [RefusalCodes].
+func Successes() []Decision {
+	return []Decision{Accepted, Duplicate, DuplicateVaried, Conflict, Handshake}
+}
+
 // Keys fetches secrets by version.
 type Keys interface {
 	Secret(ctx context.Context, e webhook.Endpoint, v webhook.KeyVersion) (string, error)

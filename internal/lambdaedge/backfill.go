@@ -48,16 +48,23 @@ func backfillLine(r ingress.BackfillReport) *telemetry.Line {
 			line.Count("backfill_failed", 1)
 		}
 	}
-	for _, c := range []struct {
-		name string
-		n    int
-	}{
-		{"accepted", r.Counts.Accepted}, {"duplicate", r.Counts.Duplicate}, {"redelivered", r.Counts.Redelivered}, {"awaited", r.Counts.Awaited},
-		{"refused", r.Counts.Refused}, {"unwanted", r.Counts.Unwanted}, {"unreadable", r.Counts.Unreadable},
-	} {
+	for _, c := range backfillCounts(r) {
 		if c.n > 0 {
 			line.Count("backfill_"+c.name, c.n)
 		}
 	}
 	return line
+}
+
+// became is how many listed items something became of.
+type became struct {
+	name string
+	n    int
+}
+
+func backfillCounts(r ingress.BackfillReport) []became {
+	return []became{
+		{"accepted", r.Counts.Accepted}, {"duplicate", r.Counts.Duplicate}, {"redelivered", r.Counts.Redelivered}, {"awaited", r.Counts.Awaited},
+		{"refused", r.Counts.Refused}, {"unwanted", r.Counts.Unwanted}, {"unreadable", r.Counts.Unreadable},
+	}
 }

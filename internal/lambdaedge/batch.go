@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,6 +148,17 @@ func recovered(v any, line *telemetry.Line) {
 	line.Str("decision", "panic").Err(fmt.Errorf("a %T", v)).Count("panic", 1)
 }
 
+// kmsFailed counts what KMS did not do for a body's data key: an event that
+// could be neither sealed nor opened.
+const kmsFailed = "kms_failed"
+
+// sealed counts a code of KMS's.
+func sealed(line *telemetry.Line, code string) {
+	if strings.HasPrefix(code, "body_kms_") {
+		line.Count(kmsFailed, 1)
+	}
+}
+
 func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished bool) {
 	line := &telemetry.Line{}
 	defer func() {
@@ -168,6 +180,7 @@ func (q *Queue) handle(ctx context.Context, message events.SQSMessage) (finished
 	line.Str("decision", r.Decision).Str("inbox_id", string(r.InboxID)).Str("endpoint_id", string(r.Endpoint)).
 		Str("kind", string(r.Kind)).Str("code", r.Code).Str("fault", string(r.Fault)).Str("attempt", strconv.Itoa(r.Attempt)).
 		Err(r.Err).Count(r.Decision, 1).Millis("age_ms", r.Age)
+	sealed(line, r.Code)
 	return true
 }
 
@@ -192,6 +205,12 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	if r.Whole {
 		// Without a whole scan there is no oldest: a missing figure, not a good one.
 		line.Seconds("oldest_open_age_s", r.OldestS)
+	}
+	if r.AllDue {
+		line.Seconds("oldest_due_age_s", r.OldestDueS)
+	}
+	if r.Rotations.Known {
+		line.Count("rotations_open", r.Rotations.Open).Seconds("rotation_age_s", r.Rotations.OldestS)
 	}
 	for act, n := range r.Acts {
 		line.Count("reconciler_"+act, n)

@@ -40,6 +40,7 @@ func (q *Dispatch) handle(ctx context.Context, message events.SQSMessage) (finis
 	r := q.Dispatcher.Handle(ctx, wake)
 	line.Str("decision", r.Decision).Str("topic", string(r.Topic)).Str("effect_id", string(r.Effect)).Str("delivery_id", string(r.Delivery)).
 		Str("subscription_id", string(r.Subscription)).Str("event_type", r.Type).Str("code", r.Code).Err(r.Err).Count(r.Decision, 1)
+	sealed(line, r.Code)
 	if r.Created > 0 {
 		line.Count("deliveries_created", r.Created)
 	}

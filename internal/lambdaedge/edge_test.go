@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/sim"
@@ -78,6 +79,26 @@ func TestRefusedSignaturesAreCountedByCause(t *testing.T) {
 		}
 		if !strings.Contains(log.String(), step.metric) {
 			t.Errorf("%s: the line lacks %s: %s", step.name, step.metric, log.String())
+		}
+	}
+}
+
+// Proves M2: what KMS does not do is counted as such, wherever it is missed.
+func TestAKeyThatCannotBeUsedIsCounted(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"ingress", "processor"} {
+		var log bytes.Buffer
+		faults := &sim.Faults{}
+		w := sim.New(t, sim.Options{Log: &log, Middleware: map[string]func(*middleware.Stack) error{program: faults.Middleware}})
+		w.Advance(signedAt.Sub(w.Now()))
+		w.AddEndpoint("stripe", "demo", "whsec_synthetic")
+		for _, operation := range []string{"GenerateDataKey", "Decrypt"} {
+			faults.Add(sim.Fault{Operation: operation, Times: -1, Err: sim.ErrDenied})
+		}
+		w.Invoke(json.RawMessage(sample(t, "http-post-json.json")))
+		w.Settle()
+		if n := strings.Count(log.String(), `"kms_failed":1`); n != 1 {
+			t.Errorf("%s counts %d, want 1: %s", program, n, log.String())
 		}
 	}
 }

@@ -83,6 +83,7 @@ func (h *HTTP) write(line *telemetry.Line, requestID string, r ingress.Report, t
 	if r.LimiterErr != nil {
 		line.Str("limiter_error", fault.CodeOf(r.LimiterErr)).Count("limiter_degraded", 1)
 	}
+	sealed(line, r.Cause)
 	if acknowledges(r.Answer.Status) {
 		line.Millis("ack_ms", took)
 	}

@@ -42,7 +42,7 @@ func (p *Processor) effects(ctx context.Context, j *job, planned []webhook.Annou
 		}
 		kept, err := effect.Keep(ctx, p.Bodies, a, webhook.Effect{
 			ID: webhook.DeriveEffectID(j.row.ID, j.row.Run, i), InboxID: j.row.ID, Tenant: j.row.Tenant, Ordinal: i, CreatedAt: now,
-			Hops: j.row.Hops + 1,
+			Hops: j.row.Hops,
 		}, j.row.ReceivedAt, p.NewID())
 		if err != nil {
 			return nil, err

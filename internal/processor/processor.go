@@ -98,14 +98,23 @@ type Result struct {
 	Endpoint webhook.EndpointID
 	Kind     webhook.Kind
 	Attempt  int
-	// Decision is one of: applied, stale, ignored, already_applied, parked, retry,
-	// lease_freed, failed, claim_lost, not_due, waiting, terminal, held, paused, postponed,
-	// missing, unavailable.
+	// Decision is one of [Decisions].
 	Decision string
 	Code     string // of the fault, empty without one
 	Fault    fault.Kind
 	Age      time.Duration // from receipt to now
 	Err      error
+}
+
+// Decisions lists every decision; each is counted apart.
+func Decisions() []string {
+	return []string{
+		"applied", "stale", "ignored", "already_applied", // done
+		"retry", "failed", "lease_freed", "postponed", // not now, or not any more
+		"parked", "waiting", "held", "paused", // it waits for something else
+		"claim_lost", "not_due", "terminal", "missing", // nothing to do
+		"unavailable", // the store did not answer
+	}
 }
 
 // Process looks at one row and does what it says. It never returns an error:

@@ -40,6 +40,13 @@ const (
 	CodeTypeMismatch = "type_mismatch"
 )
 
+// BodyCodes lists the codes of a [BadBody].
+func BodyCodes() []string {
+	return []string{
+		CodeMalformed, CodeAmbiguous, CodeTooDeep, CodeUnexpected, CodeHandshake, CodeNoID, CodeBadID, CodeNoType, CodeBadType, CodeTypeMismatch,
+	}
+}
+
 func bad(code string) error { return &BadBody{Code: code} }
 
 // scan reads a whole body once and returns what stands at the tree's paths.

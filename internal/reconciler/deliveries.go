@@ -26,6 +26,7 @@ func (r *Reconciler) deliveries(ctx context.Context, report *Report) {
 		}
 		r.wakeDeliveries(ctx, r.dueOf(ctx, ids, report), report)
 	}
+	report.AllDue = true
 }
 
 // dueOf reads deliveries consistently, and keeps those that still are to be woken.
@@ -50,6 +51,7 @@ func (r *Reconciler) dueOf(ctx context.Context, ids []delivery.ID, report *Repor
 		report.note(unlessOver(ctx, errs[i]))
 		if d != nil {
 			due = append(due, *d)
+			report.OldestDueS = max(report.OldestDueS, now.Sub(d.NextAttemptAt).Seconds())
 		}
 	}
 	return due

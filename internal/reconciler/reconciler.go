@@ -47,6 +47,7 @@ type Store interface {
 	Delivery(ctx context.Context, id delivery.ID) (delivery.Delivery, bool, error)
 	RewakeDelivery(ctx context.Context, d delivery.Delivery, wakeAt time.Time) (bool, error)
 	Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error)
+	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
 }
 
 // Queue takes wake-ups, one error for each.
@@ -100,6 +101,12 @@ type Report struct {
 	OldestS float64 // age in seconds of the oldest open row that was met
 	Whole   bool    // the scan reached its end within the time
 	Err     error   // the first error met; the run goes on past it
+	// OldestDueS is for how many seconds the oldest delivery that was met has been due;
+	// AllDue says that the index was read to its end, or to a run's bound.
+	OldestDueS float64
+	AllDue     bool
+	// Rotations is what the endpoints say of keys that were changed.
+	Rotations Rotations
 	// Audit is what the daily comparison did in this run.
 	Audit AuditReport
 }
@@ -123,6 +130,14 @@ const (
 	AheadRemoved  = "promise_ahead"  // a promise of a later life than its ended subject's is removed
 )
 
+// Acts lists what a run can do to a row.
+func Acts() []string {
+	return []string{
+		Woken, LeaseFreed, Exhausted, BodyExpiring, BodyWarning, GapExpired, PromiseKept, Orphan, OrphanRemoved, Sleeping, Lost, NotSent, Unreadable,
+		DeliveryWoken, AheadRemoved,
+	}
+}
+
 const leaseName = "reconciler"
 
 // dueSlack is how long after it is due a row's first wake time lies, and a little more.
@@ -143,6 +158,7 @@ func (r *Reconciler) Run(ctx context.Context) Report {
 	defer cancel()
 	r.due(work, &report)
 	r.deliveries(work, &report)
+	r.rotations(work, &report)
 	scan, done := sooner(work, r.Policy.AuditTime)
 	cursors := r.scan(scan, decodeCursors(state, r.Policy.Segments), &report)
 	done()

@@ -21,6 +21,9 @@ const (
 	Retired Cause = "retired"
 )
 
+// Causes lists every cause.
+func Causes() []Cause { return []Cause{Missing, Malformed, Mismatch, Stale, Future, Retired} }
+
 // Refusal is the error for a request that must not be accepted. Detail is a
 // fixed sentence about the form; it repeats nothing of the request.
 type Refusal struct {

@@ -31,12 +31,12 @@ type Effect struct {
 	Digest        Digest
 	BodyExpiresAt time.Time
 	CreatedAt     time.Time
-	// Hops is how many deliveries this one makes in a chain of them; see [HopsMax].
+	// Hops is how many deliveries led to the event that brought it; see [HopsMax].
 	Hops int
 }
 
 // Hop is the place of the effect's deliveries in their chain, from 1.
-func (e Effect) Hop() int { return max(e.Hops, 1) }
+func (e Effect) Hop() int { return e.Hops + 1 }
 
 // IdempotencyKey is the key of a call to another service, the same for every attempt.
 func (e Effect) IdempotencyKey() string { return string(e.InboxID) + "/" + strconv.Itoa(e.Ordinal) }

@@ -121,6 +121,20 @@ func (e Endpoint) trustedUntil(i int) time.Time {
 	return until
 }
 
+// RotationOpen returns since when a rotation waits for somebody: an older key is
+// still trusted, and none that followed it was ever seen matching. Once one was, or
+// once the older key has an end of its own, it finishes by itself.
+func (e Endpoint) RotationOpen(now time.Time) (since time.Time, open bool) {
+	for i := len(e.Keys) - 1; i > 0; i-- {
+		followed := slices.ContainsFunc(e.Keys[:i], func(k TrustedKey) bool { return !k.FirstMatch.IsZero() })
+		until := e.trustedUntil(i)
+		if !followed && e.Keys[i].NotAfter.IsZero() && now.Before(until) {
+			return e.Keys[i-1].AddedAt, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // Trusts reports whether a version verifies at now.
 func (e Endpoint) Trusts(v KeyVersion, now time.Time) bool {
 	return slices.Contains(e.Trusted(now), v)

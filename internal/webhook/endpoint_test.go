@@ -139,3 +139,38 @@ func TestFinishEndsEveryOlderKey(t *testing.T) {
 		t.Error("the endpoint that was asked has changed")
 	}
 }
+
+// Proves S2, S4: a rotation waits for somebody until the provider signs with a newer key.
+func TestARotationIsOpenUntilANewerKeyMatches(t *testing.T) {
+	t.Parallel()
+	old := webhook.TrustedKey{Version: "old", AddedAt: now.Add(-300 * day), FirstMatch: now.Add(-300 * day)}
+	key := func(added, matched time.Duration) webhook.TrustedKey {
+		k := webhook.TrustedKey{Version: "new", AddedAt: now.Add(-added)}
+		if matched > 0 {
+			k.FirstMatch = now.Add(-matched)
+		}
+		return k
+	}
+	ended := old
+	ended.NotAfter = now.Add(day)
+	tests := []struct {
+		name string
+		keys []webhook.TrustedKey
+		want time.Duration // since when, 0 for not open
+	}{
+		{"one key", []webhook.TrustedKey{old}, 0},
+		{"a key that never matched, and none before it", []webhook.TrustedKey{key(20*day, 0)}, 0},
+		{"the new key was never seen", []webhook.TrustedKey{key(20*day, 0), old}, 20 * day},
+		{"the new key matches: the old one ends by itself", []webhook.TrustedKey{key(20*day, day), old}, 0},
+		{"the old one has an end of its own", []webhook.TrustedKey{key(20*day, 0), ended}, 0},
+		{"forgotten for so long that the old one is over", []webhook.TrustedKey{key(90*day, 0), old}, 0},
+		{"two changes and no match: the first one counts", []webhook.TrustedKey{key(5*day, 0), key(20*day, 0), old}, 20 * day},
+		{"the second change waits for the first one's key", []webhook.TrustedKey{key(5*day, 0), key(20*day, 19*day), old}, 5 * day},
+	}
+	for _, tt := range tests {
+		since, open := webhook.Endpoint{Overlap: 3 * day, Keys: tt.keys}.RotationOpen(now)
+		if open != (tt.want > 0) || open && now.Sub(since) != tt.want {
+			t.Errorf("%s: since %s, open %v, want %s", tt.name, since, open, tt.want)
+		}
+	}
+}

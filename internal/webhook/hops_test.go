@@ -17,13 +17,3 @@ func TestHopsAreReadUpToAWholeChain(t *testing.T) {
 		}
 	}
 }
-
-// An effect that was stored before hops were counted is a first hop.
-func TestAnEffectIsAtLeastAFirstHop(t *testing.T) {
-	t.Parallel()
-	for hops, want := range map[int]int{0: 1, 1: 1, 3: 3} {
-		if got := (webhook.Effect{Hops: hops}).Hop(); got != want {
-			t.Errorf("%d: %d, want %d", hops, got, want)
-		}
-	}
-}

@@ -229,6 +229,7 @@ func without() map[string]string {
 		"AWS::CloudWatch::Alarm":          watching,
 		"AWS::CloudWatch::CompositeAlarm": watching,
 		"AWS::CloudWatch::Dashboard":      watching,
+		"AWS::CloudWatch::InsightRule":    watching,
 		"AWS::Logs::LogGroup":             "logs go to the terminal",
 		"AWS::Logs::MetricFilter":         watching,
 		"AWS::Logs::QueryDefinition":      "logs go to the terminal",
