@@ -135,7 +135,7 @@ func (s *system) open() {
 		s.t.Fatal(err)
 	}
 	s.adapter, _ = registry.Lookup("stripe")
-	name := "e2e/endpoint/demo"
+	name := "dakghar-local/endpoint/demo"
 	made, err := secretsmanager.NewFromConfig(s.stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
 	if err != nil {
 		s.t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -165,6 +166,10 @@ type Options struct {
 	// Grounds lends the tables, in a DynamoDB outside of this process. The world
 	// gives them back when it is closed; nil means the embedded DynamoDB.
 	Grounds *Grounds
+	// Use gathers what the programs' roles allowed, when it is not nil.
+	Use *Use
+	// TemplatePath is another template than the repository's.
+	TemplatePath string
 }
 
 // New returns a world with its tables, queue, key and bucket, and no endpoint.
@@ -237,8 +242,15 @@ func (w *World) program(name string, o Options, start func(aws.Config) any) *Pro
 		hooks = append(hooks, extra)
 	}
 	p.config = w.config(hooks...)
+	p.config.Credentials = credentials.NewStaticCredentialsProvider(functionID(name), "local", "")
 	p.run = start(p.config)
 	return p
+}
+
+// functionID is a program's function in the template, whose role it is held to.
+// The operator is none.
+func functionID(program string) string {
+	return strings.ToUpper(program[:1]) + program[1:] + "Function"
 }
 
 // HTTP is the ingress as it runs now.
