@@ -13,6 +13,7 @@ import (
 	"dakghar/internal/fault"
 	"dakghar/internal/ingress"
 	"dakghar/internal/limit"
+	"dakghar/internal/processor"
 	"dakghar/internal/provider/remote"
 	"dakghar/internal/provider/remote/fakeprovider"
 	"dakghar/internal/secret"
@@ -53,13 +54,25 @@ func (w *World) backfill(cfg aws.Config, o Options, now func() time.Time, dead f
 			Providers: w.Providers, Bodies: w.bodies(cfg, o, now), Inbox: store, Recent: ingress.NewRecent(64),
 			Limits: limit.NewLimiter(store, patience), Budget: patience, Now: now, NewID: w.NewID,
 		},
-		Listing: &remote.Client{
-			Secrets: secret.NewNamed(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: now, CallTimeout: patience}),
-			HTTP:    apiWire{o.API, dead}, Now: now, Base: fakeprovider.Base("http://127.0.0.1"),
-			PageTimeout: patience, ObjectTimeout: patience,
-		},
-		Rows: store, Lease: 90 * time.Second, Slack: 5 * time.Second, RedeliverMax: 3, Wait: w.wait,
+		Listing: apiClient(cfg, o, now, dead),
+		Rows:    store, Lease: 90 * time.Second, Slack: 5 * time.Second, RedeliverMax: 3, Wait: w.wait,
 	}
+}
+
+func apiClient(cfg aws.Config, o Options, now func() time.Time, dead func() bool) *remote.Client {
+	return &remote.Client{
+		Secrets: secret.NewNamed(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: now, CallTimeout: patience}),
+		HTTP:    apiWire{o.API, dead}, Now: now, Base: fakeprovider.Base("http://127.0.0.1"),
+		PageTimeout: patience, ObjectTimeout: patience,
+	}
+}
+
+// objects is whom the processor asks about an object.
+func (w *World) objects(cfg aws.Config, o Options, now func() time.Time) processor.Objects {
+	if !o.AskAPI {
+		return &w.Objects
+	}
+	return apiClient(cfg, o, now, func() bool { return w.Processor.Switch.Dead() })
 }
 
 // RivalBackfill is a second program that works on back-fills, which nothing ends.

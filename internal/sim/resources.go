@@ -35,7 +35,7 @@ func (w *World) createResources(clients stack.Clients) {
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	w.wire.guard = guard.New(made.Guard(func(format string, args ...any) { w.T.Errorf(format, args...) }))
+	w.wire.guard = guard.New(made.Guard(w.denied))
 	if w.options.Use != nil {
 		w.T.Cleanup(func() { w.options.Use.note(w, made) })
 	}

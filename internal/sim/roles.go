@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,6 +16,15 @@ import (
 type Use struct {
 	mu      sync.Mutex
 	granted map[string]map[string]bool // by role, true when needed
+}
+
+// denied is told of a call that a role does not allow.
+func (w *World) denied(format string, args ...any) {
+	if w.options.Denied == nil {
+		w.T.Errorf(format, args...)
+		return
+	}
+	w.options.Denied(fmt.Sprintf(format, args...))
 }
 
 // note adds a world that has ended.

@@ -134,11 +134,9 @@ func (g *Guard) deny(w http.ResponseWriter, r *http.Request, function string, ro
 func reason(q iam.Request, why string) string {
 	said := q.Action + " on " + q.Resource
 	for _, key := range q.Context[leadingKeys] {
-		kind, _, more := strings.Cut(key, "#")
-		if more {
-			kind += "#…"
+		if kind, _, told := strings.Cut(key, "#"); told {
+			said += ", key " + kind + "#…"
 		}
-		said += ", key " + kind
 	}
 	return said + ", " + why
 }
