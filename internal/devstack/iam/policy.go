@@ -72,7 +72,7 @@ func Parse(document []byte) (Policy, error) {
 	for i, s := range raw.Statement {
 		read, err := s.read()
 		if err != nil {
-			return nil, fmt.Errorf("statement %d %s: %w", i+1, s.Sid, err)
+			return nil, fmt.Errorf("policy: statement %d (%s): %w", i+1, s.Sid, err)
 		}
 		p = append(p, read)
 	}
