@@ -308,6 +308,16 @@ func (s *Stack) Faults() *fault.Injector { return s.services.Injector }
 // DynamoDB is the embedded one, or nil with another.
 func (s *Stack) DynamoDB() *embedded.Server { return s.services.embedded }
 
+// Denied are the first calls that functions' roles did not allow, as the log has
+// them: a template that grants what its functions need denies none.
+func (s *Stack) Denied() []string {
+	g := s.guard.Load()
+	if g == nil {
+		return nil
+	}
+	return g.Denied()
+}
+
 // Config is an SDK configuration for the services of the stack. S3 clients need
 // UsePathStyle.
 func (s *Stack) Config() aws.Config { return localConfig(s.awsURL) }

@@ -330,6 +330,51 @@ func TestAFunctionCanBeGivenFurtherVariables(t *testing.T) {
 	}
 }
 
+// A process is known by its credentials, and held to its role in the template.
+// Proves D6.
+func TestAFunctionIsHeldToItsRole(t *testing.T) {
+	text, err := os.ReadFile("testdata/template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const function = "  FrontFunction:\n    Type: AWS::Serverless::Function\n    Properties:\n"
+	if strings.Count(string(text), function) != 1 {
+		t.Fatal("the front function is not where it was")
+	}
+	path := filepath.Join(t.TempDir(), "template.yaml")
+	restricted := strings.Replace(string(text), function, `  FrontRole:
+    Type: AWS::IAM::Role
+    Properties:
+      Policies:
+        - PolicyName: Front
+          PolicyDocument:
+            Version: "2012-10-17"
+            Statement:
+              - {Effect: Allow, Action: ["dynamodb:PutItem"], Resource: !GetAtt Rows.Arn, Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "good#*"}}}
+`+function+"      Role: !GetAtt FrontRole.Arn\n", 1)
+	if err := os.WriteFile(path, []byte(restricted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, log := start(t, func(o *Options) { o.TemplatePath = path })
+	if status, _ := post(t, s.FrontDoorURL()+"/rows/good%23one"); status != 202 {
+		t.Errorf("a row that it may put: %d", status)
+	}
+	if len(s.Denied()) != 0 {
+		t.Errorf("denied: %q", s.Denied())
+	}
+	if status, _ := post(t, s.FrontDoorURL()+"/rows/bad%23one"); status != 500 {
+		t.Errorf("a row that it may not put: %d", status)
+	}
+	want := []string{"[FrontFunction] DENIED FrontRole: dynamodb:PutItem on " + s.Declared().Resources["Rows"].Attributes["Arn"] +
+		", key bad#…, because no identity-based policy allows the dynamodb:PutItem action"}
+	if diff := cmp.Diff(want, s.Denied()); diff != "" {
+		t.Errorf("denied (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(log.String(), want[0]+"\n") || !strings.Contains(log.String(), "[WorkerFunction] has no Role in the template: whatever it calls is allowed here\n") {
+		t.Errorf("log %q, want the denial and who has no role", log)
+	}
+}
+
 func TestTheStackDescribesItself(t *testing.T) {
 	s, _ := start(t, func(o *Options) { o.InProcess = inProcess() })
 	var got Description

@@ -110,6 +110,7 @@ func start(t *testing.T, env map[string]map[string]string) *system {
 	}
 	t.Cleanup(func() {
 		stack.Stop()
+		wantNoneDenied(t, stack)
 		if t.Failed() {
 			t.Log(s.log.String())
 		}
@@ -117,6 +118,15 @@ func start(t *testing.T, env map[string]map[string]string) *system {
 	s.stack = stack
 	s.open()
 	return s
+}
+
+// wantNoneDenied checks that the roles of the template let the functions do their
+// work. A program may well survive a denial here that it would not on AWS.
+func wantNoneDenied(t *testing.T, s *devstack.Stack) {
+	t.Helper()
+	for _, line := range s.Denied() {
+		t.Error(line)
+	}
 }
 
 // open makes the endpoint, and the eyes of the test.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,8 +30,9 @@ type Config struct {
 type Guard struct {
 	config Config
 
-	mu   sync.Mutex
-	used map[string]map[iam.Grant]bool // by role
+	mu     sync.Mutex
+	used   map[string]map[iam.Grant]bool // by role
+	denied []string
 }
 
 // New makes a guard.
@@ -124,9 +126,30 @@ func (g *Guard) Used(role string) map[iam.Grant]bool {
 }
 
 func (g *Guard) deny(w http.ResponseWriter, r *http.Request, function string, role iam.Role, q iam.Request, why string) {
-	g.config.Logf("[%s] DENIED %s: %s", function, role.Name, reason(q, why))
+	g.note(function, role, reason(q, why))
 	answer(w, r, fmt.Sprintf("User: arn:aws:sts::%s:assumed-role/%s/%s is not authorized to perform: %s on resource: %s %s",
 		g.config.Account, role.Name, function, q.Action, q.Resource, why))
+}
+
+// note says a denial in the log and remembers it.
+func (g *Guard) note(function string, role iam.Role, what string) {
+	line := fmt.Sprintf("[%s] DENIED %s: %s", function, role.Name, what)
+	g.config.Logf("%s", line)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.denied) < deniedMax {
+		g.denied = append(g.denied, line)
+	}
+}
+
+// deniedMax bounds what is remembered: the first denials are those that matter.
+const deniedMax = 100
+
+// Denied are the first denials so far, as the log has them.
+func (g *Guard) Denied() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.denied)
 }
 
 // reason is a denial for people. Only the kind of a partition key is told, which
@@ -145,7 +168,7 @@ func reason(q iam.Request, why string) string {
 func (g *Guard) mayKnow(function string, role iam.Role, list iam.Request) bool {
 	d := g.decide(role, list)
 	if !d.Allowed {
-		g.config.Logf("[%s] DENIED %s: the object is not there, and that may not be told: %s", function, role.Name, reason(list, d.Why))
+		g.note(function, role, "the object is not there, and that may not be told: "+reason(list, d.Why))
 	}
 	return d.Allowed
 }
