@@ -229,6 +229,20 @@ func TestAnotherDynamoDBCanStandBehindTheSameAddress(t *testing.T) {
 }
 
 // Proves T4's ground: killed sandboxes are replaced, and the pipeline goes on.
+// DynamoDB Local keeps tables apart by access key, and each function has its own.
+func TestAnotherDynamoDBSeesOneAccessKey(t *testing.T) {
+	for given, want := range map[string]string{
+		"AWS4-HMAC-SHA256 Credential=IngressFunction/20260301/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0": "AWS4-HMAC-SHA256 Credential=local/20260301/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+		"AWS4-HMAC-SHA256 Credential=": "AWS4-HMAC-SHA256 Credential=",
+		"Bearer x":                     "Bearer x",
+	} {
+		h := http.Header{"Authorization": {given}}
+		if shareTables(h); h.Get("Authorization") != want {
+			t.Errorf("%q becomes %q, want %q", given, h.Get("Authorization"), want)
+		}
+	}
+}
+
 func TestKilledFunctionsComeBack(t *testing.T) {
 	s, _ := start(t, nil)
 	post(t, s.FrontDoorURL()+"/rows/one")
@@ -458,7 +472,7 @@ func TestWhatKeepsTheStackFromStartingIsToldWithWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"port in use":  {func(o *Options) { o.AWSAddr = taken.Addr().String() }, fmt.Sprintf("port %d of 127.0.0.1 is in use, perhaps by another local stack: stop that program (lsof -i :%d names it) or choose another port", port, port)},
-		"not loopback": {func(o *Options) { o.HTTPAddr = "0.0.0.0:8080" }, `address "0.0.0.0:8080" is not on the loopback interface: the local stack checks no credentials and listens nowhere else`},
+		"not loopback": {func(o *Options) { o.HTTPAddr = "0.0.0.0:8080" }, `address "0.0.0.0:8080" is not on the loopback interface: the local stack checks no signatures and listens nowhere else`},
 		"no template":  {func(o *Options) { o.TemplatePath = "nowhere.yaml" }, "template: open nowhere.yaml: no such file or directory"},
 		"not built": {func(o *Options) {
 			o.BuildDir = "nowhere"

@@ -172,6 +172,10 @@ func (c Config) transaction(body []byte) ([]iam.Request, error) {
 	return out, nil
 }
 
+// equality is a part of a key condition such as "#n0 = :v0": the partition key has
+// no other kind.
+var equality = regexp.MustCompile(`([#\w.]+)\s*=\s*(:\w+)`) //nolint:gochecknoglobals // compiled once, never written
+
 // walk is a request about a table or an index as a whole, or one partition of it.
 func (c Config) walk(operation string, body []byte) ([]iam.Request, error) {
 	var in struct {
@@ -194,7 +198,7 @@ func (c Config) walk(operation string, body []byte) ([]iam.Request, error) {
 	if !known {
 		return nil, fmt.Errorf("%s is not the template's", of)
 	}
-	for _, equal := range regexp.MustCompile(`([#\w.]+)\s*=\s*(:\w+)`).FindAllStringSubmatch(in.KeyConditionExpression, -1) {
+	for _, equal := range equality.FindAllStringSubmatch(in.KeyConditionExpression, -1) {
 		name := equal[1]
 		if alias, ok := in.ExpressionAttributeNames[name]; ok {
 			name = alias
