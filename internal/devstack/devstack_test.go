@@ -228,7 +228,6 @@ func TestAnotherDynamoDBCanStandBehindTheSameAddress(t *testing.T) {
 	}
 }
 
-// Proves T4's ground: killed sandboxes are replaced, and the pipeline goes on.
 // DynamoDB Local keeps tables apart by access key, and each function has its own.
 func TestAnotherDynamoDBSeesOneAccessKey(t *testing.T) {
 	for given, want := range map[string]string{
@@ -243,6 +242,7 @@ func TestAnotherDynamoDBSeesOneAccessKey(t *testing.T) {
 	}
 }
 
+// Proves T4's ground: killed sandboxes are replaced, and the pipeline goes on.
 func TestKilledFunctionsComeBack(t *testing.T) {
 	s, _ := start(t, nil)
 	post(t, s.FrontDoorURL()+"/rows/one")

@@ -77,7 +77,7 @@ func (w *World) objects(cfg aws.Config, o Options, now func() time.Time) process
 
 // RivalBackfill is a second program that works on back-fills, which nothing ends.
 func (w *World) RivalBackfill() *ingress.Backfill {
-	return w.backfill(w.config(), w.options, w.Now, func() bool { return false })
+	return w.backfill(w.configOf("reconciler"), w.options, w.Now, func() bool { return false })
 }
 
 // Provide gives an endpoint access to its provider's API, and a back-fill now and then.

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/middleware"
+
 	"dakghar/internal/devstack/stack"
 )
 
@@ -16,6 +20,19 @@ import (
 type Use struct {
 	mu      sync.Mutex
 	granted map[string]map[string]bool // by role, true when needed
+}
+
+// configOf is the configuration of a program, which is held to its role.
+func (w *World) configOf(program string, hooks ...func(*middleware.Stack) error) aws.Config {
+	cfg := w.config(hooks...)
+	cfg.Credentials = credentials.NewStaticCredentialsProvider(functionID(program), "local", "")
+	return cfg
+}
+
+// functionID is a program's function in the template, whose role it is held to.
+// The operator is none.
+func functionID(program string) string {
+	return strings.ToUpper(program[:1]) + program[1:] + "Function"
 }
 
 // denied is told of a call that a role does not allow.

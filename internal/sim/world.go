@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -245,16 +244,9 @@ func (w *World) program(name string, o Options, start func(aws.Config) any) *Pro
 	if extra := o.Middleware[name]; extra != nil {
 		hooks = append(hooks, extra)
 	}
-	p.config = w.config(hooks...)
-	p.config.Credentials = credentials.NewStaticCredentialsProvider(functionID(name), "local", "")
+	p.config = w.configOf(name, hooks...)
 	p.run = start(p.config)
 	return p
-}
-
-// functionID is a program's function in the template, whose role it is held to.
-// The operator is none.
-func functionID(program string) string {
-	return strings.ToUpper(program[:1]) + program[1:] + "Function"
 }
 
 // HTTP is the ingress as it runs now.
