@@ -84,7 +84,7 @@ func (w *World) RivalBackfill() *ingress.Backfill {
 func (w *World) Provide(e *Endpoint, credential string, account map[string]string, every time.Duration) {
 	w.T.Helper()
 	w.spy.plant(credential)
-	name := "sim/api/" + string(e.ID)
+	name := w.stackName() + "/api/" + string(e.ID)
 	_, err := w.secrets.CreateSecret(w.T.Context(), &secretsmanager.CreateSecretInput{
 		Name: &name, SecretString: &credential, ClientRequestToken: aws.String("00000000-0000-4000-8000-000000000002"),
 	})

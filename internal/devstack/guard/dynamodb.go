@@ -57,6 +57,9 @@ func (c Config) table(name string) string {
 	if strings.HasPrefix(name, "arn:") {
 		return name
 	}
+	if arn, known := c.Tables[name]; known {
+		return arn
+	}
 	return c.arn("dynamodb", "table/"+name)
 }
 

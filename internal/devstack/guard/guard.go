@@ -17,6 +17,9 @@ type Config struct {
 	Account, Region string
 	// Roles are the functions' roles, by the function's logical id.
 	Roles map[string]iam.Role
+	// Tables are the ARNs of the tables, by name, where they are not of this account
+	// and region: DynamoDB Local has a region of its own.
+	Tables map[string]string
 	// PartitionKeys are the names of the partition keys, by table, and by table,
 	// slash and index.
 	PartitionKeys map[string]string

@@ -52,7 +52,8 @@ func newWorld(t *testing.T) *world {
 	w.guard = guard.New(guard.Config{
 		Account: "000000000000", Region: "us-east-1",
 		Roles:         map[string]iam.Role{"WorkerFunction": {Name: "WorkerRole", Policy: p}},
-		PartitionKeys: map[string]string{"T": "pk", "T/due": "dk", "U": "id"},
+		Tables:        map[string]string{"T": "arn:aws:dynamodb:us-east-1:000000000000:table/T", "Far": "arn:aws:dynamodb:ddblocal:000000000000:table/Far"},
+		PartitionKeys: map[string]string{"Far": "id", "T": "pk", "T/due": "dk", "U": "id"},
 		BucketKeys:    map[string]string{"bodies": sealing, "sealed": "arn:aws:kms:us-east-1:000000000000:key/other"},
 		Logf:          func(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) },
 	})
@@ -96,6 +97,7 @@ func TestCallsAreJudged(t *testing.T) {
 		"a row that is put":                  {"DynamoDB_20120810.PutItem", `{"TableName":"T","Item":{"pk":{"S":"endpoint#a"},"v":{"N":"1"}}}`, ""},
 		"a row without its key":              {"DynamoDB_20120810.PutItem", `{"TableName":"T","Item":{"v":{"N":"1"}}}`, "dynamodb:PutItem on *, because the local stack cannot read it: an item without its partition key"},
 		"a row of an unknown table":          {"DynamoDB_20120810.GetItem", `{"TableName":"V","Key":{"pk":{"S":"endpoint#a"}}}`, "dynamodb:GetItem on *, because the local stack cannot read it: table V is not the template's"},
+		"a row of another DynamoDB's table":  {"DynamoDB_20120810.GetItem", `{"TableName":"Far","Key":{"id":{"S":"a"}}}`, "dynamodb:GetItem on arn:aws:dynamodb:ddblocal:000000000000:table/Far, " + denied + "dynamodb:GetItem action"},
 		"no JSON":                            {"DynamoDB_20120810.GetItem", `{`, "dynamodb:GetItem on *, because the local stack cannot read it: unexpected end of JSON input"},
 		"a batch":                            {"DynamoDB_20120810.BatchGetItem", `{"RequestItems":{"T":{"Keys":[{"pk":{"S":"endpoint#a"}},{"pk":{"S":"endpoint#b"}}]}}}`, ""},
 		"a batch with one of another kind":   {"DynamoDB_20120810.BatchGetItem", `{"RequestItems":{"T":{"Keys":[{"pk":{"S":"endpoint#a"}},{"pk":{"S":"jobs"}}]}}}`, ddb("BatchGetItem", "T, key endpoint#…, ") + denied + "dynamodb:BatchGetItem action"},

@@ -98,7 +98,7 @@ func newCreation(o Options) *creation {
 	return &creation{options: o, marks: marks(), pending: map[string]declared{}, gateway: newGateway(),
 		roles: map[string]*iam.Role{}, attached: map[*iam.Role][]attachment{}, roleARNs: map[string]string{}, stack: &Stack{
 			Name: o.Name, Region: o.Region, Resources: map[string]Resource{}, Outputs: map[string]string{}, Functions: map[string]Function{},
-			Roles: map[string]iam.Role{}, PartitionKeys: map[string]string{}, BucketKeys: map[string]string{},
+			Roles: map[string]iam.Role{}, TableARNs: map[string]string{}, PartitionKeys: map[string]string{}, BucketKeys: map[string]string{},
 		}}
 }
 

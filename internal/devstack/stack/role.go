@@ -114,7 +114,8 @@ func (c *creation) giveRoles() error {
 // Guard is what holds the functions of this stack to their roles.
 func (s *Stack) Guard(logf func(format string, args ...any)) guard.Config {
 	return guard.Config{
-		Account: Account, Region: s.Region, Roles: s.Roles, PartitionKeys: s.PartitionKeys, BucketKeys: s.BucketKeys, Logf: logf,
+		Account: Account, Region: s.Region, Roles: s.Roles,
+		Tables: s.TableARNs, PartitionKeys: s.PartitionKeys, BucketKeys: s.BucketKeys, Logf: logf,
 	}
 }
 

@@ -18,9 +18,11 @@ type Stack struct {
 	Queues    []QueueSource       `json:"-"`
 	Schedules []Schedule          `json:"-"`
 
-	// What package guard wants to know: the roles by function, the partition keys by
-	// table and by table/index, the keys that buckets are sealed with.
+	// What package guard wants to know: the roles by function, the ARNs of tables by
+	// name, the partition keys by table and by table/index, the keys that buckets are
+	// sealed with.
 	Roles         map[string]iam.Role `json:"-"`
+	TableARNs     map[string]string   `json:"-"`
 	PartitionKeys map[string]string   `json:"-"`
 	BucketKeys    map[string]string   `json:"-"`
 }

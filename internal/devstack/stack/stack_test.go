@@ -155,6 +155,7 @@ func TestATemplateBecomesAStack(t *testing.T) {
 		}},
 		Queues:        []stack.QueueSource{{Function: "AlphaFunction", QueueARN: "arn:queue:test-Work", BatchSize: 10, ConcurrencyMax: 7, ReportBatchItemFailures: true}},
 		Schedules:     []stack.Schedule{{Function: "AlphaFunction", ARN: "arn:aws:scheduler:us-east-1:000000000000:schedule/default/test-AlphaFunctionMinute", Every: time.Minute, Input: `{"sweep":true}`}},
+		TableARNs:     map[string]string{"test-Rows": "arn:table/test-Rows"},
 		PartitionKeys: map[string]string{"test-Rows": "id", "test-Rows/due": "dk"},
 		BucketKeys:    map[string]string{"test-blobs": "arn:key/key-1"},
 	}

@@ -69,6 +69,7 @@ func (c *creation) table(ctx context.Context, name string, p *tableProperties) (
 			return Resource{}, err
 		}
 	}
+	c.stack.TableARNs[*in.TableName] = aws.ToString(table.TableArn)
 	r := Resource{Ref: *in.TableName, Attributes: map[string]string{"Arn": aws.ToString(table.TableArn)}}
 	if table.LatestStreamArn != nil {
 		r.Attributes["StreamArn"] = *table.LatestStreamArn
