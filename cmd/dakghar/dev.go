@@ -25,7 +25,9 @@ AWS services, with the function binaries of "make build" behind a real Lambda
 Runtime API. It prints ready and the front door's address, then the functions'
 logs, and ends with Ctrl-C. Nothing is kept.
 
-The services listen on the loopback interface only and check no credentials.
+The services listen on the loopback interface only and check no signatures. Each
+function is held to its role in the template: a call that it does not allow is
+denied, and said in the log.
 
 With --fault it shows a fault first: it arms it, sends a few events of its own
 through an endpoint of its own, clears it, waits until everything rests, and says

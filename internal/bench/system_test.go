@@ -39,6 +39,7 @@ type system struct {
 func startSystem(t *testing.T, o devstack.Options) *system {
 	t.Helper()
 	o.TemplatePath, o.BuildDir, o.HTTPAddr, o.AWSAddr = "../../template.yaml", buildDir, "127.0.0.1:0", "127.0.0.1:0"
+	o.StackName = "bench" // the ingress may read the secrets of its own stack only
 	stack, err := devstack.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

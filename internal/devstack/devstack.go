@@ -8,8 +8,9 @@
 // only, over HTTP with the AWS SDK, so each service can be replaced by another
 // implementation of its wire protocol, and DynamoDB is by an option.
 //
-// Everything listens on the loopback interface and nowhere else: the services
-// check no credentials. Nothing survives the process.
+// Each function is held to its role in the template, by its access key; see
+// package guard. Signatures are not checked, so everything listens on the
+// loopback interface and nowhere else. Nothing survives the process.
 package devstack
 
 import (
@@ -17,9 +18,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +36,7 @@ import (
 	embedded "dakghar/internal/devstack/dynamodb"
 	"dakghar/internal/devstack/fault"
 	"dakghar/internal/devstack/frontdoor"
+	"dakghar/internal/devstack/guard"
 	"dakghar/internal/devstack/lambda"
 	"dakghar/internal/devstack/poller"
 	"dakghar/internal/devstack/stack"
@@ -122,6 +126,7 @@ type Stack struct {
 	declared  *stack.Stack
 	functions map[string]lambda.Function // by logical id
 	live      atomic.Pointer[live]       // what requests to AWSAddr may see
+	guard     atomic.Pointer[guard.Guard]
 
 	stop     context.CancelFunc // of everything below
 	running  sync.WaitGroup
@@ -182,6 +187,7 @@ func (s *Stack) start(ctx, background context.Context) error {
 	if err := s.createResources(ctx); err != nil {
 		return err
 	}
+	s.guard.Store(s.newGuard())
 	if err := s.createFunctions(ctx); err != nil {
 		return err
 	}
@@ -238,6 +244,16 @@ func (s *Stack) createResources(ctx context.Context) error {
 	})
 	s.declared = declared
 	return err
+}
+
+// newGuard holds each function to its role.
+func (s *Stack) newGuard() *guard.Guard {
+	for _, id := range slices.Sorted(maps.Keys(s.declared.Functions)) {
+		if _, restricted := s.declared.Roles[id]; !restricted {
+			s.logf("[%s] has no Role in the template: whatever it calls is allowed here", id)
+		}
+	}
+	return guard.New(s.declared.Guard(s.logf))
 }
 
 func (s *Stack) newDoor() (http.Handler, error) {
@@ -299,6 +315,16 @@ func (s *Stack) Faults() *fault.Injector { return s.services.Injector }
 
 // DynamoDB is the embedded one, or nil with another.
 func (s *Stack) DynamoDB() *embedded.Server { return s.services.embedded }
+
+// Denied are the first calls that functions' roles did not allow, as the log has
+// them: a template that grants what its functions need denies none.
+func (s *Stack) Denied() []string {
+	g := s.guard.Load()
+	if g == nil {
+		return nil
+	}
+	return g.Denied()
+}
 
 // Config is an SDK configuration for the services of the stack. S3 clients need
 // UsePathStyle.

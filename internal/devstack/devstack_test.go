@@ -250,6 +250,20 @@ func TestWithoutTriggersRequestsAreServedAndNothingElseIsRead(t *testing.T) {
 	}
 }
 
+// DynamoDB Local keeps tables apart by access key, and each function has its own.
+func TestAnotherDynamoDBSeesOneAccessKey(t *testing.T) {
+	for given, want := range map[string]string{
+		"AWS4-HMAC-SHA256 Credential=IngressFunction/20260301/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0": "AWS4-HMAC-SHA256 Credential=local/20260301/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
+		"AWS4-HMAC-SHA256 Credential=": "AWS4-HMAC-SHA256 Credential=",
+		"Bearer x":                     "Bearer x",
+	} {
+		h := http.Header{"Authorization": {given}}
+		if shareTables(h); h.Get("Authorization") != want {
+			t.Errorf("%q becomes %q, want %q", given, h.Get("Authorization"), want)
+		}
+	}
+}
+
 // Proves T4's ground: killed sandboxes are replaced, and the pipeline goes on.
 func TestKilledFunctionsComeBack(t *testing.T) {
 	s, _ := start(t, nil)
@@ -352,6 +366,51 @@ func TestAFunctionCanBeGivenFurtherVariables(t *testing.T) {
 	}
 }
 
+// A process is known by its credentials, and held to its role in the template.
+// Proves D6.
+func TestAFunctionIsHeldToItsRole(t *testing.T) {
+	text, err := os.ReadFile("testdata/template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const function = "  FrontFunction:\n    Type: AWS::Serverless::Function\n    Properties:\n"
+	if strings.Count(string(text), function) != 1 {
+		t.Fatal("the front function is not where it was")
+	}
+	path := filepath.Join(t.TempDir(), "template.yaml")
+	restricted := strings.Replace(string(text), function, `  FrontRole:
+    Type: AWS::IAM::Role
+    Properties:
+      Policies:
+        - PolicyName: Front
+          PolicyDocument:
+            Version: "2012-10-17"
+            Statement:
+              - {Effect: Allow, Action: ["dynamodb:PutItem"], Resource: !GetAtt Rows.Arn, Condition: {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": "good#*"}}}
+`+function+"      Role: !GetAtt FrontRole.Arn\n", 1)
+	if err := os.WriteFile(path, []byte(restricted), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, log := start(t, func(o *Options) { o.TemplatePath = path })
+	if status, _ := post(t, s.FrontDoorURL()+"/rows/good%23one"); status != 202 {
+		t.Errorf("a row that it may put: %d", status)
+	}
+	if len(s.Denied()) != 0 {
+		t.Errorf("denied: %q", s.Denied())
+	}
+	if status, _ := post(t, s.FrontDoorURL()+"/rows/bad%23one"); status != 500 {
+		t.Errorf("a row that it may not put: %d", status)
+	}
+	want := []string{"[FrontFunction] DENIED FrontRole: dynamodb:PutItem on " + s.Declared().Resources["Rows"].Attributes["Arn"] +
+		", key bad#…, because no identity-based policy allows the dynamodb:PutItem action"}
+	if diff := cmp.Diff(want, s.Denied()); diff != "" {
+		t.Errorf("denied (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(log.String(), want[0]+"\n") || !strings.Contains(log.String(), "[WorkerFunction] has no Role in the template: whatever it calls is allowed here\n") {
+		t.Errorf("log %q, want the denial and who has no role", log)
+	}
+}
+
 func TestTheStackDescribesItself(t *testing.T) {
 	s, _ := start(t, func(o *Options) { o.InProcess = inProcess() })
 	var got Description
@@ -435,7 +494,7 @@ func TestWhatKeepsTheStackFromStartingIsToldWithWhatToDo(t *testing.T) {
 		want   string
 	}{
 		"port in use":  {func(o *Options) { o.AWSAddr = taken.Addr().String() }, fmt.Sprintf("port %d of 127.0.0.1 is in use, perhaps by another local stack: stop that program (lsof -i :%d names it) or choose another port", port, port)},
-		"not loopback": {func(o *Options) { o.HTTPAddr = "0.0.0.0:8080" }, `address "0.0.0.0:8080" is not on the loopback interface: the local stack checks no credentials and listens nowhere else`},
+		"not loopback": {func(o *Options) { o.HTTPAddr = "0.0.0.0:8080" }, `address "0.0.0.0:8080" is not on the loopback interface: the local stack checks no signatures and listens nowhere else`},
 		"no template":  {func(o *Options) { o.TemplatePath = "nowhere.yaml" }, "template: open nowhere.yaml: no such file or directory"},
 		"not built": {func(o *Options) {
 			o.BuildDir = "nowhere"

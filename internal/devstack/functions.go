@@ -77,7 +77,7 @@ const processorMB = 1769
 func (s *Stack) environment(id string, f stack.Function) map[string]string {
 	env := map[string]string{
 		"AWS_REGION":            region,
-		"AWS_ACCESS_KEY_ID":     "local",
+		"AWS_ACCESS_KEY_ID":     id, // it is known by that, see package guard
 		"AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL":      s.awsURL,
 		// Partners may be on this machine too. Where the services are not, this is refused.

@@ -24,7 +24,7 @@ func listenLoopback(addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("address %q: %w", addr, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("address %q is not on the loopback interface: the local stack checks no credentials and listens nowhere else", addr)
+		return nil, fmt.Errorf("address %q is not on the loopback interface: the local stack checks no signatures and listens nowhere else", addr)
 	}
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -27,13 +27,24 @@ func (s *Stack) router() http.Handler {
 	mux.HandleFunc("DELETE /_dakghar/usage", s.resetUsage)
 	mux.Handle(fault.Path, s.services.Control())
 	mux.HandleFunc("POST /2015-03-31/functions/{name}/invocations", s.whenLive(s.invoke))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	aws := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The mux cleans paths and redirects, which an object key of S3 must not meet.
-		if strings.HasPrefix(r.URL.Path, "/_dakghar/") || strings.HasPrefix(r.URL.Path, "/2015-03-31/") {
+		if strings.HasPrefix(r.URL.Path, "/2015-03-31/") {
 			mux.ServeHTTP(w, r)
 			return
 		}
 		s.services.ServeHTTP(w, r)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g := s.guard.Load()
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/_dakghar/"):
+			mux.ServeHTTP(w, r)
+		case g == nil: // there is no function yet
+			aws.ServeHTTP(w, r)
+		default:
+			g.Before(aws).ServeHTTP(w, r)
+		}
 	})
 }
 

@@ -85,7 +85,7 @@ func newProxy(endpoint string) (http.Handler, error) {
 		return nil, fmt.Errorf("DynamoDB endpoint %q is no URL such as http://127.0.0.1:8000", endpoint)
 	}
 	return &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target); shareTables(r.Out.Header) },
 		ModifyResponse: addChecksum,
 		Transport:      &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
@@ -94,6 +94,15 @@ func newProxy(endpoint string) (http.Handler, error) {
 			})
 		},
 	}, nil
+}
+
+// shareTables gives every call the same access key. DynamoDB Local keeps tables
+// apart by it, unless it is started with -sharedDb, and checks no signature.
+func shareTables(h http.Header) {
+	before, credential, signed := strings.Cut(h.Get("Authorization"), "Credential=")
+	if _, scope, ok := strings.Cut(credential, "/"); signed && ok {
+		h.Set("Authorization", before+"Credential=local/"+scope)
+	}
 }
 
 // addChecksum gives an answer the checksum that the SDK looks for and that

@@ -210,7 +210,12 @@ func (y *try) run(ctx context.Context, dir string, b built) {
 		y.problems = append(y.problems, y.path+": "+err.Error())
 		return
 	}
-	defer s.stack.Stop()
+	defer func() {
+		s.stack.Stop()
+		for _, line := range s.stack.Denied() {
+			y.problems = append(y.problems, y.path+": "+line)
+		}
+	}()
 	for _, block := range y.blocks {
 		if !block.Runs() {
 			continue

@@ -69,7 +69,7 @@ const signingText = "whsec_b3V0Ym91bmQgc2VjcmV0IG9mIHRoaXJ0eS10d28h"
 // subscribe has a partner told of everything that becomes of acme's payments.
 func (s *system) subscribe(id delivery.SubscriptionID, url string) {
 	s.t.Helper()
-	name := "e2e/subscription/" + string(id)
+	name := "dakghar-local/subscription/" + string(id)
 	made, err := secretsmanager.NewFromConfig(s.stack.Config()).CreateSecret(s.t.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(signingText)})
 	if err != nil {
 		s.t.Fatal(err)

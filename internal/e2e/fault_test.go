@@ -34,7 +34,10 @@ func TestFaultsLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stack.Stop)
+	t.Cleanup(func() {
+		stack.Stop()
+		wantNoneDenied(t, stack)
+	})
 	said := &lockedBuffer{}
 	site, err := live.Open(t.Context(), live.Config{Stack: stack, Provider: provider, Operator: operatorOf(stack), Out: said, Now: time.Now, Chance: mathrand.Float64})
 	if err != nil {

@@ -116,6 +116,7 @@ func startWith(t *testing.T, env map[string]map[string]string, parameters map[st
 	}
 	t.Cleanup(func() {
 		stack.Stop()
+		wantNoneDenied(t, stack)
 		if t.Failed() {
 			t.Log(s.log.String())
 		}
@@ -123,6 +124,15 @@ func startWith(t *testing.T, env map[string]map[string]string, parameters map[st
 	s.stack = stack
 	s.open()
 	return s
+}
+
+// wantNoneDenied checks that the roles of the template let the functions do their
+// work. A program may well survive a denial here that it would not on AWS.
+func wantNoneDenied(t *testing.T, s *devstack.Stack) {
+	t.Helper()
+	for _, line := range s.Denied() {
+		t.Error(line)
+	}
 }
 
 // open makes the endpoint, and the eyes of the test.
@@ -141,7 +151,7 @@ func (s *system) open() {
 		s.t.Fatal(err)
 	}
 	s.adapter, _ = registry.Lookup("stripe")
-	name := "e2e/endpoint/demo"
+	name := "dakghar-local/endpoint/demo"
 	made, err := secretsmanager.NewFromConfig(s.stack.Config()).CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretString: aws.String(secretText)})
 	if err != nil {
 		s.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"dakghar/internal/fault"
 	"dakghar/internal/ingress"
 	"dakghar/internal/limit"
+	"dakghar/internal/processor"
 	"dakghar/internal/provider/remote"
 	"dakghar/internal/provider/remote/fakeprovider"
 	"dakghar/internal/secret"
@@ -53,25 +54,37 @@ func (w *World) backfill(cfg aws.Config, o Options, now func() time.Time, dead f
 			Providers: w.Providers, Bodies: w.bodies(cfg, o, now), Inbox: store, Recent: ingress.NewRecent(64),
 			Limits: limit.NewLimiter(store, patience), Budget: patience, Now: now, NewID: w.NewID,
 		},
-		Listing: &remote.Client{
-			Secrets: secret.NewNamed(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: now, CallTimeout: patience}),
-			HTTP:    apiWire{o.API, dead}, Now: now, Base: fakeprovider.Base("http://127.0.0.1"),
-			PageTimeout: patience, ObjectTimeout: patience,
-		},
-		Rows: store, Lease: 90 * time.Second, Slack: 5 * time.Second, RedeliverMax: 3, Wait: w.wait,
+		Listing: apiClient(cfg, o, now, dead),
+		Rows:    store, Lease: 90 * time.Second, Slack: 5 * time.Second, RedeliverMax: 3, Wait: w.wait,
 	}
+}
+
+func apiClient(cfg aws.Config, o Options, now func() time.Time, dead func() bool) *remote.Client {
+	return &remote.Client{
+		Secrets: secret.NewNamed(secret.Config{Client: secretsmanager.NewFromConfig(cfg), Now: now, CallTimeout: patience}),
+		HTTP:    apiWire{o.API, dead}, Now: now, Base: fakeprovider.Base("http://127.0.0.1"),
+		PageTimeout: patience, ObjectTimeout: patience,
+	}
+}
+
+// objects is whom the processor asks about an object.
+func (w *World) objects(cfg aws.Config, o Options, now func() time.Time) processor.Objects {
+	if !o.AskAPI {
+		return &w.Objects
+	}
+	return apiClient(cfg, o, now, func() bool { return w.Processor.Switch.Dead() })
 }
 
 // RivalBackfill is a second program that works on back-fills, which nothing ends.
 func (w *World) RivalBackfill() *ingress.Backfill {
-	return w.backfill(w.config(), w.options, w.Now, func() bool { return false })
+	return w.backfill(w.configOf("reconciler"), w.options, w.Now, func() bool { return false })
 }
 
 // Provide gives an endpoint access to its provider's API, and a back-fill now and then.
 func (w *World) Provide(e *Endpoint, credential string, account map[string]string, every time.Duration) {
 	w.T.Helper()
 	w.spy.plant(credential)
-	name := "sim/api/" + string(e.ID)
+	name := w.stackName() + "/api/" + string(e.ID)
 	_, err := w.secrets.CreateSecret(w.T.Context(), &secretsmanager.CreateSecretInput{
 		Name: &name, SecretString: &credential, ClientRequestToken: aws.String("00000000-0000-4000-8000-000000000002"),
 	})

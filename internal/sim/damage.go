@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"dakghar/internal/webhook"
 )
@@ -50,6 +51,20 @@ func (w *World) ForgetMark(id webhook.InboxID, run int) {
 func (w *World) ForgetBody(id webhook.BodyID) {
 	w.T.Helper()
 	w.remove(w.bodyTable, "id", string(id))
+}
+
+// DropObjects empties the bucket, and leaves what points at it.
+func (w *World) DropObjects() {
+	w.T.Helper()
+	for _, row := range w.rows(w.bodyTable) {
+		ref, large := row["r"].(*types.AttributeValueMemberS)
+		if !large {
+			continue
+		}
+		if _, err := s3.NewFromConfig(w.config()).DeleteObject(w.T.Context(), &s3.DeleteObjectInput{Bucket: &w.bucket, Key: &ref.Value}); err != nil {
+			w.T.Fatal(err)
+		}
+	}
 }
 
 // Garble makes an inbox row one that cannot be read.

@@ -178,7 +178,7 @@ func (w *World) PumpQueue() bool {
 func (w *World) Rival(skew time.Duration) *lambdaedge.Queue {
 	o := w.options
 	o.Skew = map[string]time.Duration{"processor": skew}
-	return w.newProcessor(w.config(), o)
+	return w.newProcessor(w.configOf("processor"), o)
 }
 
 // PumpRival hands what is ready now to a second worker, until nothing is left.
@@ -204,7 +204,9 @@ func (w *World) PumpDeliveries() bool {
 }
 
 // RivalDispatch is a second dispatcher, which nothing ends.
-func (w *World) RivalDispatch() *lambdaedge.Dispatch { return w.newDispatcher(w.config(), w.options) }
+func (w *World) RivalDispatch() *lambdaedge.Dispatch {
+	return w.newDispatcher(w.configOf("dispatcher"), w.options)
+}
 
 // PumpRivalDispatch hands what is ready to a second dispatcher, once.
 func (w *World) PumpRivalDispatch(rival *lambdaedge.Dispatch) bool {

@@ -140,7 +140,7 @@ const SigningText = "whsec_b3V0Ym91bmQgc2VjcmV0IG9mIHRoaXJ0eS10d28h"
 func (w *World) Subscribe(id delivery.SubscriptionID, change func(*delivery.Subscription)) delivery.Subscription {
 	w.T.Helper()
 	ctx := w.T.Context()
-	name := "sim/subscription/" + string(id)
+	name := w.stackName() + "/subscription/" + string(id)
 	w.spy.plant(SigningText)
 	version := w.putSecret(name, SigningText)
 	s := delivery.Subscription{
@@ -202,7 +202,7 @@ func (w *World) ChangeSubscription(id delivery.SubscriptionID, change func(*deli
 func (w *World) RotateSigning(id delivery.SubscriptionID, keyID, text string) {
 	w.T.Helper()
 	w.spy.plant(text)
-	version := w.putSecret("sim/subscription/"+string(id), text)
+	version := w.putSecret(w.stackName()+"/subscription/"+string(id), text)
 	w.ChangeSubscription(id, func(s *delivery.Subscription) {
 		*s = s.Rotate(delivery.Key{ID: keyID, Version: version, AddedAt: w.Now()}, w.Now())
 	})

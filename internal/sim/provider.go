@@ -31,7 +31,7 @@ func (w *World) AddEndpoint(p webhook.Provider, id webhook.EndpointID, secretTex
 		w.T.Fatalf("no adapter named %s", p)
 	}
 	w.spy.plant(secretText)
-	name := "sim/endpoint/" + string(id)
+	name := w.stackName() + "/endpoint/" + string(id)
 	made, err := w.secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 		Name: &name, SecretString: &secretText, ClientRequestToken: aws.String("00000000-0000-4000-8000-000000000001"),
 	})

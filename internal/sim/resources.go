@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"dakghar/internal/devstack/guard"
 	"dakghar/internal/devstack/stack"
 	"dakghar/internal/dynamo"
 )
@@ -29,9 +31,13 @@ func TemplatePath() string {
 // bounds, in the embedded services or in borrowed tables.
 func (w *World) createResources(clients stack.Clients) {
 	w.T.Helper()
-	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: TemplatePath(), Name: w.stackName(), Clients: clients})
+	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: cmp.Or(w.options.TemplatePath, TemplatePath()), Name: w.stackName(), Clients: clients})
 	if err != nil {
 		w.T.Fatal(err)
+	}
+	w.wire.guard = guard.New(made.Guard(w.denied))
+	if w.options.Use != nil {
+		w.T.Cleanup(func() { w.options.Use.note(w, made) })
 	}
 	ref := func(id string) string {
 		w.T.Helper()

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"dakghar/internal/devstack/guard"
 )
 
 // wire carries requests to the embedded services inside one process: no socket,
@@ -13,6 +15,7 @@ import (
 type wire struct {
 	targets map[string]http.Handler // by the prefix of X-Amz-Target
 	other   http.Handler            // S3
+	guard   *guard.Guard            // holds programs to their roles; nil while there is none
 }
 
 // Do implements the SDK's HTTP client.
@@ -28,7 +31,11 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 		req.Header.Set("Content-Length", strconv.FormatInt(req.ContentLength, 10))
 	}
 	recorder := &recorder{header: http.Header{}, status: http.StatusOK}
-	w.handler(req).ServeHTTP(recorder, req)
+	handler := w.handler(req)
+	if w.guard != nil {
+		handler = w.guard.Before(handler)
+	}
+	handler.ServeHTTP(recorder, req)
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}

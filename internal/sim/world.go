@@ -160,11 +160,19 @@ type Options struct {
 	// API is what stands in for the providers' APIs: the reconciler compares their
 	// lists. Without it there are no back-fills.
 	API *fakeprovider.Server
+	// AskAPI lets the processor ask API about objects, in place of Objects.
+	AskAPI bool
 	// Skew is how far a program's clock is ahead of the world's, by program name.
 	Skew map[string]time.Duration
 	// Grounds lends the tables, in a DynamoDB outside of this process. The world
 	// gives them back when it is closed; nil means the embedded DynamoDB.
 	Grounds *Grounds
+	// Use gathers what the programs' roles allowed, when it is not nil.
+	Use *Use
+	// Denied gets each call that a role does not allow; when nil, one fails the test.
+	Denied func(line string)
+	// TemplatePath is another template than the repository's.
+	TemplatePath string
 }
 
 // New returns a world with its tables, queue, key and bucket, and no endpoint.
@@ -236,7 +244,7 @@ func (w *World) program(name string, o Options, start func(aws.Config) any) *Pro
 	if extra := o.Middleware[name]; extra != nil {
 		hooks = append(hooks, extra)
 	}
-	p.config = w.config(hooks...)
+	p.config = w.configOf(name, hooks...)
 	p.run = start(p.config)
 	return p
 }
@@ -343,7 +351,7 @@ func (w *World) newProcessor(cfg aws.Config, o Options) *lambdaedge.Queue {
 	store, now := w.store(cfg), w.clockOf("processor", o)
 	return &lambdaedge.Queue{
 		Processor: &processor.Processor{
-			Store: store, Endpoints: directory.New(store), Bodies: w.bodies(cfg, o, now), Objects: &w.Objects, Wanted: directory.NewSubscriptions(store),
+			Store: store, Endpoints: directory.New(store), Bodies: w.bodies(cfg, o, now), Objects: w.objects(cfg, o, now), Wanted: directory.NewSubscriptions(store),
 			Providers: w.Providers, Router: w.Handlers,
 			Policy: processor.Policy{
 				Lease: time.Minute, AttemptsMax: o.AttemptsMax, KeepInbox: life, GapWindow: GapWindow,

@@ -20,6 +20,15 @@ const (
 	credentialsOfStack = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${AWS::StackName}/api/*"
 )
 
+// rows is the condition that only these kinds of registry rows are touched, told by their partition keys.
+func rows(patterns ...string) string {
+	var keys any = patterns
+	if len(patterns) == 1 {
+		keys = patterns[0]
+	}
+	return " if " + text(object{"ForAllValues:StringLike": object{"dynamodb:LeadingKeys": keys}})
+}
+
 // permissions is everything that each function may do, one line an action and resource. A line that is added here is a
 // decision; a role that gains one without it fails.
 var permissions = map[string][]string{
@@ -27,24 +36,21 @@ var permissions = map[string][]string{
 		"dynamodb:DeleteItem on BodyTable.Arn",
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on InboxTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
-		"dynamodb:PutItem on RegistryTable.Arn",
 		"dynamodb:UpdateItem on BodyTable.Arn",
-		"dynamodb:UpdateItem on RegistryTable.Arn",
-		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
 		"kms:GenerateDataKey on DataKey.Arn" + inContext,
 		"kms:GenerateDataKey on DataKey.Arn" + throughS3,
 		"logs:CreateLogStream on IngressLogs.Arn",
 		"logs:PutLogEvents on IngressLogs.Arn",
 		"s3:DeleteObject on ${BodyBucket.Arn}/bodies/*",
-		"s3:GetObject on ${BodyBucket.Arn}/bodies/*",
-		"s3:ListBucket on BodyBucket.Arn",
 		"s3:PutObject on ${BodyBucket.Arn}/bodies/*",
 		"secretsmanager:GetSecretValue on " + secretsOfStack,
+		"dynamodb:GetItem on RegistryTable.Arn" + rows("endpoint#*"),
+		"dynamodb:PutItem on RegistryTable.Arn" + rows("endpoint#*"),
+		"dynamodb:UpdateItem on RegistryTable.Arn" + rows("tokens#*"),
 	},
 	"RelayRole": {
 		"dynamodb:DescribeStream on OutboxTable.StreamArn",
@@ -59,23 +65,18 @@ var permissions = map[string][]string{
 		"sqs:SendMessage on RelayFailures.Arn",
 	},
 	"ProcessorRole": {
-		"dynamodb:BatchGetItem on RegistryTable.Arn",
 		"dynamodb:ConditionCheckItem on BusinessTable.Arn",
 		"dynamodb:DeleteItem on BusinessTable.Arn",
 		"dynamodb:DeleteItem on OutboxTable.Arn",
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on BusinessTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on BusinessTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
-		"dynamodb:Query on RegistryTable.Arn",
-		"dynamodb:UpdateItem on BodyTable.Arn",
 		"dynamodb:UpdateItem on BusinessTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",
 		"dynamodb:UpdateItem on OutboxTable.Arn",
-		"dynamodb:UpdateItem on RegistryTable.Arn",
 		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
 		"kms:GenerateDataKey on DataKey.Arn" + inContext,
@@ -89,9 +90,12 @@ var permissions = map[string][]string{
 		"sqs:DeleteMessage on EventQueue.Arn",
 		"sqs:GetQueueAttributes on EventQueue.Arn",
 		"sqs:ReceiveMessage on EventQueue.Arn",
+		"dynamodb:GetItem on RegistryTable.Arn" + rows("endpoint#*"),
+		"dynamodb:Query on RegistryTable.Arn" + rows("subscriptions#*"),
+		"dynamodb:BatchGetItem on RegistryTable.Arn" + rows("subscription#*"),
+		"dynamodb:UpdateItem on RegistryTable.Arn" + rows("backfill#*"),
 	},
 	"DispatcherRole": {
-		"dynamodb:BatchGetItem on RegistryTable.Arn",
 		"dynamodb:DeleteItem on OutboxTable.Arn",
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
@@ -101,13 +105,9 @@ var permissions = map[string][]string{
 		"dynamodb:GetItem on BodyTable.Arn",
 		"dynamodb:GetItem on DeliveryTable.Arn",
 		"dynamodb:GetItem on OutboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
 		"dynamodb:PutItem on DeliveryTable.Arn",
-		"dynamodb:PutItem on RegistryTable.Arn",
-		"dynamodb:Query on RegistryTable.Arn",
 		"dynamodb:UpdateItem on DeliveryTable.Arn",
 		"dynamodb:UpdateItem on OutboxTable.Arn",
-		"dynamodb:UpdateItem on RegistryTable.Arn",
 		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
 		"logs:CreateLogStream on DispatcherLogs.Arn",
@@ -119,6 +119,11 @@ var permissions = map[string][]string{
 		"sqs:GetQueueAttributes on DeliveryQueue.Arn",
 		"sqs:ReceiveMessage on DeliveryQueue.Arn",
 		"sqs:SendMessage on DeliveryQueue.Arn",
+		"dynamodb:Query on RegistryTable.Arn" + rows("subscriptions#*"),
+		"dynamodb:GetItem on RegistryTable.Arn" + rows("subscription#*"),
+		"dynamodb:BatchGetItem on RegistryTable.Arn" + rows("subscription#*"),
+		"dynamodb:PutItem on RegistryTable.Arn" + rows("subscription#*"),
+		"dynamodb:UpdateItem on RegistryTable.Arn" + rows("tokens#subscription/*"),
 	},
 	"ReconcilerRole": {
 		"dynamodb:BatchGetItem on BusinessTable.Arn",
@@ -132,11 +137,9 @@ var permissions = map[string][]string{
 		"dynamodb:GetItem on DeliveryTable.Arn",
 		"dynamodb:GetItem on InboxTable.Arn",
 		"dynamodb:GetItem on OutboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
 		"dynamodb:PutItem on BodyTable.Arn",
 		"dynamodb:PutItem on InboxTable.Arn",
 		"dynamodb:PutItem on OutboxTable.Arn",
-		"dynamodb:Query on RegistryTable.Arn",
 		"dynamodb:Query on ${DeliveryTable.Arn}/index/wake",
 		"dynamodb:Query on ${InboxTable.Arn}/index/recent",
 		"dynamodb:Query on ${OutboxTable.Arn}/index/due",
@@ -146,20 +149,19 @@ var permissions = map[string][]string{
 		"dynamodb:UpdateItem on DeliveryTable.Arn",
 		"dynamodb:UpdateItem on InboxTable.Arn",
 		"dynamodb:UpdateItem on OutboxTable.Arn",
-		"dynamodb:UpdateItem on RegistryTable.Arn",
-		"kms:Decrypt on DataKey.Arn" + inContext,
 		"kms:Decrypt on DataKey.Arn" + throughS3,
 		"kms:GenerateDataKey on DataKey.Arn" + inContext,
 		"kms:GenerateDataKey on DataKey.Arn" + throughS3,
 		"logs:CreateLogStream on ReconcilerLogs.Arn",
 		"logs:PutLogEvents on ReconcilerLogs.Arn",
 		"s3:DeleteObject on ${BodyBucket.Arn}/bodies/*",
-		"s3:GetObject on ${BodyBucket.Arn}/bodies/*",
-		"s3:ListBucket on BodyBucket.Arn",
 		"s3:PutObject on ${BodyBucket.Arn}/bodies/*",
 		"secretsmanager:GetSecretValue on " + credentialsOfStack,
 		"sqs:SendMessage on DeliveryQueue.Arn",
 		"sqs:SendMessage on EventQueue.Arn",
+		"dynamodb:Query on RegistryTable.Arn" + rows("endpoints"),
+		"dynamodb:GetItem on RegistryTable.Arn" + rows("endpoint#*", "backfill#*"),
+		"dynamodb:UpdateItem on RegistryTable.Arn" + rows("lease#*", "backfill#*", "tokens#*"),
 	},
 	"CanaryRole": {
 		"dynamodb:GetItem on InboxTable.Arn",

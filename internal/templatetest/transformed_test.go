@@ -34,9 +34,8 @@ func transformed(t *testing.T, code string, parameters map[string]string) templa
 		t.Fatal(err)
 	}
 	var out, said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), python, "testdata/transform.py", templatePath)
-	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(given), &out, &said
+	cmd := exec.CommandContext(t.Context(), python, "../../scripts/transform.py", templatePath, string(given))
+	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &said)
 	}

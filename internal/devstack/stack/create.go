@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"dakghar/internal/devstack/iam"
 )
 
 // Clients are the services that a stack is created in.
@@ -93,9 +95,11 @@ func read(o Options) (*template, error) {
 }
 
 func newCreation(o Options) *creation {
-	return &creation{options: o, marks: marks(), pending: map[string]declared{}, gateway: newGateway(), stack: &Stack{
-		Name: o.Name, Region: o.Region, Resources: map[string]Resource{}, Outputs: map[string]string{}, Functions: map[string]Function{},
-	}}
+	return &creation{options: o, marks: marks(), pending: map[string]declared{}, gateway: newGateway(),
+		roles: map[string]*iam.Role{}, attached: map[*iam.Role][]attachment{}, roleARNs: map[string]string{}, stack: &Stack{
+			Name: o.Name, Region: o.Region, Resources: map[string]Resource{}, Outputs: map[string]string{}, Functions: map[string]Function{},
+			Roles: map[string]iam.Role{}, TableARNs: map[string]string{}, PartitionKeys: map[string]string{}, BucketKeys: map[string]string{},
+		}}
 }
 
 // creation is one run of Create.
@@ -106,6 +110,10 @@ type creation struct {
 	gateway *gateway
 	reused  []string // tables that were there before
 	stack   *Stack
+
+	roles    map[string]*iam.Role // by physical name
+	attached map[*iam.Role][]attachment
+	roleARNs map[string]string // by function
 }
 
 // maker creates a resource of one type from its properties.
@@ -122,6 +130,10 @@ func makers() map[string]maker {
 		typeStage:       (*creation).makeStage,
 		typeIntegration: (*creation).makeIntegration,
 		typeRoute:       (*creation).makeRoute,
+		typeRole:        (*creation).makeRole,
+		typePolicy:      (*creation).makePolicy,
+
+		typeManagedPolicy: (*creation).makePolicy,
 	}
 }
 
@@ -131,6 +143,10 @@ func (c *creation) run(ctx context.Context, t *template) error {
 	for _, id := range slices.Sorted(maps.Keys(t.resources)) {
 		d := t.resources[id]
 		if known[d.kind] != nil {
+			if properties, ok := d.properties.(map[string]any); ok && d.kind == typeFunction {
+				// SAM makes a resource of its own of it, for which the function does not wait.
+				delete(properties, "DeploymentPreference")
+			}
 			c.pending[id] = d
 		} else if _, fine := none[d.kind]; !fine {
 			unknown = append(unknown, fmt.Errorf("%s: the local stack does not know resources of type %s", id, d.kind))
@@ -145,6 +161,9 @@ func (c *creation) run(ctx context.Context, t *template) error {
 		}
 	}
 	if err := c.gateway.addRoutes(c.stack); err != nil {
+		return err
+	}
+	if err := c.giveRoles(); err != nil {
 		return err
 	}
 	if len(c.reused) > 0 {
@@ -213,16 +232,13 @@ func (c *creation) physicalName(declared text, id string) string {
 
 // without lists the types that the local stack leaves out, each with its reason.
 func without() map[string]string {
-	const permissions = "nobody checks permissions on one machine"
+	const permissions = "locally, only the roles of functions are checked"
 	const watching = "nobody collects metrics on one machine"
 	const names = "the front door has the name of this machine"
 	return map[string]string{
 		"AWS::ApiGatewayV2::DomainName":   names,
 		"AWS::ApiGatewayV2::ApiMapping":   names,
 		"AWS::Route53::RecordSet":         names,
-		"AWS::IAM::Role":                  permissions,
-		"AWS::IAM::Policy":                permissions,
-		"AWS::IAM::ManagedPolicy":         permissions,
 		"AWS::Lambda::Permission":         permissions,
 		"AWS::SQS::QueuePolicy":           permissions,
 		"AWS::S3::BucketPolicy":           permissions,

@@ -13,8 +13,11 @@
 //   - a resource type or a property that this package does not know is an error,
 //     unless it stands on a list with the reason why it means nothing locally;
 //   - a reference to something that is not created locally is an error wherever
-//     its value would be used.
+//     its value would be used, but in a policy, where it stands for what no call
+//     reaches;
+//   - a role's policies are read whole, or Create fails.
 //
-// It does not know Globals, nested stacks, SAM's HttpApi type and event, policies,
-// or any function that is not provided.al2023.
+// It does not know Globals, nested stacks, SAM's HttpApi type and event, SAM's
+// policies of a function, the policies of resources, or any function that is not
+// provided.al2023. A function without a Role has no permissions to check.
 package stack

@@ -16,7 +16,7 @@ const typeFunction = "AWS::Serverless::Function"
 
 type functionProperties struct {
 	Handler, Runtime, PackageType text
-	AutoPublishAlias              text
+	AutoPublishAlias, Role        text
 	MemorySize, Timeout           *number
 	ReservedConcurrentExecutions  *number
 	Environment                   struct{ Variables map[string]text }
@@ -26,7 +26,7 @@ type functionProperties struct {
 	}
 
 	Architectures, CodeUri, Description, Tags                     ignored // built for this machine, found by its logical id
-	Role, Policies, PermissionsBoundary, KmsKeyArn                ignored // nobody checks permissions on one machine
+	Policies, PermissionsBoundary, KmsKeyArn                      ignored // only the policies of roles are read
 	Tracing, LoggingConfig                                        ignored // logs go to the terminal
 	AutoPublishAliasAllProperties, DeploymentPreference           ignored // there is one version
 	ProvisionedConcurrencyConfig, EphemeralStorage, RecursiveLoop ignored // sandboxes start in milliseconds
@@ -59,6 +59,9 @@ func (c *creation) makeFunction(_ context.Context, id string, properties any) (R
 		if err := c.addSource(id, name, string(p.Events[name].Type), p.Events[name].Properties); err != nil {
 			return Resource{}, fmt.Errorf("event %s: %w", name, err)
 		}
+	}
+	if p.Role != "" {
+		c.roleARNs[id] = string(p.Role)
 	}
 	c.stack.Functions[id] = f
 	return Resource{Ref: id, Attributes: map[string]string{"Arn": f.ARN}}, nil
@@ -196,7 +199,7 @@ type scheduleProperties struct {
 	Description, OmitName                              ignored // for people
 	FlexibleTimeWindow                                 ignored // all the time windows there are include now
 	RetryPolicy, DeadLetterConfig                      ignored // the next run is the retry
-	RoleArn, PermissionsBoundary, GroupName, KmsKeyArn ignored // nobody checks permissions on one machine
+	RoleArn, PermissionsBoundary, GroupName, KmsKeyArn ignored // the local stack itself invokes
 	ScheduleExpressionTimezone                         ignored // a rate has no time zone
 }
 

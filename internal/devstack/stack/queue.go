@@ -17,7 +17,7 @@ type queueProperties struct {
 	ReceiveMessageWaitTimeSeconds, VisibilityTimeout                         *number
 	RedrivePolicy                                                            *redrivePolicy
 	SqsManagedSseEnabled, KmsMasterKeyId, KmsDataKeyReusePeriodSeconds, Tags ignored // nothing rests: it is memory
-	RedriveAllowPolicy                                                       ignored // nobody checks permissions on one machine
+	RedriveAllowPolicy                                                       ignored // only the policies of roles are checked
 }
 
 type redrivePolicy struct {

@@ -1,6 +1,10 @@
 package stack
 
-import "time"
+import (
+	"time"
+
+	"dakghar/internal/devstack/iam"
+)
 
 // Stack is what was created: resources with their names, and what is to be run.
 type Stack struct {
@@ -13,6 +17,14 @@ type Stack struct {
 	Streams   []StreamSource      `json:"-"`
 	Queues    []QueueSource       `json:"-"`
 	Schedules []Schedule          `json:"-"`
+
+	// What package guard wants to know: the roles by function, the ARNs of tables by
+	// name, the partition keys by table and by table/index, the keys that buckets are
+	// sealed with.
+	Roles         map[string]iam.Role `json:"-"`
+	TableARNs     map[string]string   `json:"-"`
+	PartitionKeys map[string]string   `json:"-"`
+	BucketKeys    map[string]string   `json:"-"`
 }
 
 // Resource is one created resource.

@@ -21,7 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"dakghar/internal/devstack/iam"
 	"dakghar/internal/devstack/stack"
 )
 
@@ -122,6 +124,8 @@ func TestATemplateBecomesAStack(t *testing.T) {
 		Name: "test", Region: "us-east-1",
 		Resources: map[string]stack.Resource{
 			"AlphaFunction": {Type: "AWS::Serverless::Function", Ref: "AlphaFunction", Attributes: map[string]string{"Arn": alphaARN}},
+			"AlphaRole":     {Type: "AWS::IAM::Role", Ref: "test-AlphaRole", Attributes: map[string]string{"Arn": "arn:aws:iam::000000000000:role/test-AlphaRole"}},
+			"AlphaMayLog":   {Type: "AWS::IAM::Policy", Ref: "AlphaMayLog"},
 			"Work":          {Type: "AWS::SQS::Queue", Ref: workURL, Attributes: map[string]string{"Arn": "arn:queue:test-Work", "QueueName": "test-Work", "QueueUrl": workURL}},
 			"Dead":          {Type: "AWS::SQS::Queue", Ref: deadURL, Attributes: map[string]string{"Arn": "arn:queue:test-Dead", "QueueName": "test-Dead", "QueueUrl": deadURL}},
 			"Rows":          {Type: "AWS::DynamoDB::Table", Ref: "test-Rows", Attributes: map[string]string{"Arn": "arn:table/test-Rows", "StreamArn": "arn:table/test-Rows/stream/1"}},
@@ -149,19 +153,29 @@ func TestATemplateBecomesAStack(t *testing.T) {
 			Function: "AlphaFunction", StreamARN: "arn:table/test-Rows/stream/1", BatchSize: 50, Window: time.Second, Parallelization: 10, Latest: true,
 			Patterns: []string{`{"eventName":["INSERT"]}`}, ReportBatchItemFailures: true, Bisect: true, RetriesMax: 20, RecordAgeMax: time.Hour, OnFailureQueueARN: "arn:queue:test-Dead",
 		}},
-		Queues:    []stack.QueueSource{{Function: "AlphaFunction", QueueARN: "arn:queue:test-Work", BatchSize: 10, ConcurrencyMax: 7, ReportBatchItemFailures: true}},
-		Schedules: []stack.Schedule{{Function: "AlphaFunction", ARN: "arn:aws:scheduler:us-east-1:000000000000:schedule/default/test-AlphaFunctionMinute", Every: time.Minute, Input: `{"sweep":true}`}},
+		Queues:        []stack.QueueSource{{Function: "AlphaFunction", QueueARN: "arn:queue:test-Work", BatchSize: 10, ConcurrencyMax: 7, ReportBatchItemFailures: true}},
+		Schedules:     []stack.Schedule{{Function: "AlphaFunction", ARN: "arn:aws:scheduler:us-east-1:000000000000:schedule/default/test-AlphaFunctionMinute", Every: time.Minute, Input: `{"sweep":true}`}},
+		TableARNs:     map[string]string{"test-Rows": "arn:table/test-Rows"},
+		PartitionKeys: map[string]string{"test-Rows": "id", "test-Rows/due": "dk"},
+		BucketKeys:    map[string]string{"test-blobs": "arn:key/key-1"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	wantGrants := []iam.Grant{
+		{Sid: "Rows", Action: "dynamodb:GetItem", Resource: "arn:table/test-Rows"},
+		{Sid: "Logs", Action: "logs:PutLogEvents", Resource: "AlphaLogs.Arn"},
+	}
+	if role := got.Roles["AlphaFunction"]; len(got.Roles) != 1 || role.Name != "AlphaRole" || !cmp.Equal(wantGrants, role.Policy.Grants()) {
+		t.Errorf("roles %+v, want AlphaRole with %v", got.Roles, wantGrants)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(stack.Stack{}, "Roles")); diff != "" {
 		t.Errorf("stack (-want +got):\n%s", diff)
 	}
 	wantCalls := []string{
-		"PUT /test-blobs",
 		`CreateQueue {"QueueName":"test-Dead","Attributes":{"MessageRetentionPeriod":"1209600"}}`,
 		`GetQueueAttributes {"QueueUrl":"` + deadURL + `","AttributeNames":["QueueArn"]}`,
 		`CreateKey {"Description":"seals"}`,
 		`CreateQueue {"QueueName":"test-Work","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:queue:test-Dead\",\"maxReceiveCount\":5}","VisibilityTimeout":"180"}}`,
 		`GetQueueAttributes {"QueueUrl":"` + workURL + `","AttributeNames":["QueueArn"]}`,
+		"PUT /test-blobs",
 		`CreateTable {"TableName":"test-Rows","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"},{"AttributeName":"dk","AttributeType":"S"},{"AttributeName":"da","AttributeType":"N"}],"BillingMode":"PAY_PER_REQUEST",` +
 			`"GlobalSecondaryIndexes":[{"IndexName":"due","KeySchema":[{"AttributeName":"dk","KeyType":"HASH"},{"AttributeName":"da","KeyType":"RANGE"}],"Projection":{"ProjectionType":"KEYS_ONLY"}}],"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`,
 		`DescribeTable {"TableName":"test-Rows"}`,
@@ -284,17 +298,24 @@ func TestWhatTheLocalStackDoesNotKnowIsRefusedByName(t *testing.T) {
 	}
 	const queue = "  Q: {Type: AWS::SQS::Queue}\n"
 	for name, test := range map[string]struct{ template, want string }{
-		"type":                    {"Resources: {T: {Type: AWS::SNS::Topic}}", "T: the local stack does not know resources of type AWS::SNS::Topic"},
-		"property":                {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}}", `unknown field "FifoQueue"`},
-		"globals":                 {"Globals: {Function: {Timeout: 3}}\nResources: {}", "globals are not read locally"},
-		"parameter":               {"Parameters: {P: {Type: String}}\nResources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref P}}}", "parameter P has no default"},
-		"reference":               {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Nobody}}}", "Ref Nobody: no such parameter or resource"},
-		"attribute's resource":    {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt Nobody.Arn}}}", "Fn::GetAtt Nobody.Arn: no such resource"},
-		"attribute":               {"Resources:\n" + queue + "  R: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt Q.Colour}}", "Q of type AWS::SQS::Queue has no attribute Colour locally"},
-		"condition":               {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !If [Nobody, a, b]}}}", "condition Nobody is not declared"},
-		"import":                  {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !ImportValue x}}}", "Fn::ImportValue is not imitated locally"},
-		"circle":                  {"Resources: {A: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref B}}, B: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref A}}}", "in a circle: A waits for B, B waits for A"},
-		"use of a role":           {function("      Environment: {Variables: {ROLE: !GetAtt R.Arn}}\n  R: {Type: AWS::IAM::Role}"), "refers to R, which the local stack does not create"},
+		"type":                 {"Resources: {T: {Type: AWS::SNS::Topic}}", "T: the local stack does not know resources of type AWS::SNS::Topic"},
+		"property":             {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}}", `unknown field "FifoQueue"`},
+		"globals":              {"Globals: {Function: {Timeout: 3}}\nResources: {}", "globals are not read locally"},
+		"parameter":            {"Parameters: {P: {Type: String}}\nResources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref P}}}", "parameter P has no default"},
+		"reference":            {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Nobody}}}", "Ref Nobody: no such parameter or resource"},
+		"attribute's resource": {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt Nobody.Arn}}}", "Fn::GetAtt Nobody.Arn: no such resource"},
+		"attribute":            {"Resources:\n" + queue + "  R: {Type: AWS::SQS::Queue, Properties: {QueueName: !GetAtt Q.Colour}}", "Q of type AWS::SQS::Queue has no attribute Colour locally"},
+		"condition":            {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !If [Nobody, a, b]}}}", "condition Nobody is not declared"},
+		"import":               {"Resources: {Q: {Type: AWS::SQS::Queue, Properties: {QueueName: !ImportValue x}}}", "Fn::ImportValue is not imitated locally"},
+		"circle":               {"Resources: {A: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref B}}, B: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref A}}}", "in a circle: A waits for B, B waits for A"},
+		"use of a log group":   {function("      Environment: {Variables: {LOGS: !GetAtt L.Arn}}\n  L: {Type: AWS::Logs::LogGroup}"), "refers to L, which the local stack does not create"},
+		"another's role":       {function("      Role: arn:aws:iam::111122223333:role/theirs"), "F: role arn:aws:iam::111122223333:role/theirs is none of this stack"},
+		"another's policy":     {"Resources: {P: {Type: AWS::IAM::Policy, Properties: {Roles: [theirs], PolicyDocument: {Version: '2012-10-17', Statement: []}}}}", "role theirs is none of this stack"},
+		"managed policies":     {"Resources: {R: {Type: AWS::IAM::Role, Properties: {ManagedPolicyArns: [arn:aws:iam::aws:policy/AdministratorAccess]}}}", "does not know what AWS's policies allow"},
+		"condition operator": {
+			"Resources: {R: {Type: AWS::IAM::Role, Properties: {Policies: [{PolicyName: Own, PolicyDocument: {Version: '2012-10-17', Statement: [{Effect: Allow, Action: 's3:*', Resource: '*', Condition: {IpAddress: {'aws:SourceIp': 10.0.0.0/8}}}]}}]}}}",
+			"Own: policy: statement 1 (): condition operator IpAddress is not known here",
+		},
 		"runtime":                 {strings.Replace(function(""), "provided.al2023", "nodejs20.x", 1), `runtime "nodejs20.x"`},
 		"event":                   {function("      Events: {E: {Type: S3}}"), "event E: the local stack does not know events of type S3"},
 		"event's property":        {function("      Events: {E: {Type: SQS, Properties: {ProvisionedPollerConfig: {}}}}"), `unknown field "ProvisionedPollerConfig"`},

@@ -18,9 +18,30 @@ const (
 
 type bucketProperties struct {
 	BucketName                                                                    text
-	BucketEncryption, LifecycleConfiguration, VersioningConfiguration             ignored // memory, gone with the process
-	OwnershipControls, PublicAccessBlockConfiguration, LoggingConfiguration, Tags ignored // nobody checks permissions on one machine
+	BucketEncryption                                                              bucketEncryption
+	LifecycleConfiguration, VersioningConfiguration                               ignored // memory, gone with the process
+	OwnershipControls, PublicAccessBlockConfiguration, LoggingConfiguration, Tags ignored // only the policies of roles are checked
 	ObjectLockEnabled, ObjectLockConfiguration                                    ignored
+}
+
+// bucketEncryption is not done here, but its key takes permissions.
+type bucketEncryption struct {
+	ServerSideEncryptionConfiguration []struct {
+		BucketKeyEnabled              ignored
+		ServerSideEncryptionByDefault struct {
+			SSEAlgorithm   text
+			KMSMasterKeyID text
+		}
+	}
+}
+
+func (b bucketEncryption) key() (string, bool) {
+	for _, rule := range b.ServerSideEncryptionConfiguration {
+		if d := rule.ServerSideEncryptionByDefault; d.SSEAlgorithm == "aws:kms" && d.KMSMasterKeyID != "" {
+			return string(d.KMSMasterKeyID), true
+		}
+	}
+	return "", false
 }
 
 func (c *creation) makeBucket(ctx context.Context, id string, properties any) (Resource, error) {
@@ -34,6 +55,9 @@ func (c *creation) makeBucket(ctx context.Context, id string, properties any) (R
 	if err != nil && !errors.As(err, &mine) {
 		return Resource{}, err
 	}
+	if key, sealed := p.BucketEncryption.key(); sealed {
+		c.stack.BucketKeys[name] = key
+	}
 	return Resource{Ref: name, Attributes: map[string]string{"Arn": "arn:aws:s3:::" + name}}, nil
 }
 
@@ -41,7 +65,7 @@ type keyProperties struct {
 	Description                                                                        text
 	KeySpec, KeyUsage                                                                  text
 	EnableKeyRotation, PendingWindowInDays, RotationPeriodInDays, Enabled, MultiRegion ignored // the key is gone with the process
-	KeyPolicy, BypassPolicyLockoutSafetyCheck, Tags                                    ignored // nobody checks permissions on one machine
+	KeyPolicy, BypassPolicyLockoutSafetyCheck, Tags                                    ignored // only the policies of roles are checked
 }
 
 func (c *creation) makeKey(ctx context.Context, _ string, properties any) (Resource, error) {

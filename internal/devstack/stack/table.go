@@ -59,6 +59,7 @@ func (c *creation) table(ctx context.Context, name string, p *tableProperties) (
 	if err := c.ensureTable(ctx, in); err != nil {
 		return Resource{}, err
 	}
+	c.notePartitionKeys(in)
 	table, err := c.activeTable(ctx, *in.TableName)
 	if err != nil {
 		return Resource{}, err
@@ -68,11 +69,29 @@ func (c *creation) table(ctx context.Context, name string, p *tableProperties) (
 			return Resource{}, err
 		}
 	}
+	c.stack.TableARNs[*in.TableName] = aws.ToString(table.TableArn)
 	r := Resource{Ref: *in.TableName, Attributes: map[string]string{"Arn": aws.ToString(table.TableArn)}}
 	if table.LatestStreamArn != nil {
 		r.Attributes["StreamArn"] = *table.LatestStreamArn
 	}
 	return r, nil
+}
+
+// notePartitionKeys keeps the names of the partition keys of a table and its indexes.
+func (c *creation) notePartitionKeys(in *dynamodb.CreateTableInput) {
+	c.stack.PartitionKeys[*in.TableName] = partitionKey(in.KeySchema)
+	for _, index := range in.GlobalSecondaryIndexes {
+		c.stack.PartitionKeys[*in.TableName+"/"+*index.IndexName] = partitionKey(index.KeySchema)
+	}
+}
+
+func partitionKey(schema []types.KeySchemaElement) string {
+	for _, e := range schema {
+		if e.KeyType == types.KeyTypeHash {
+			return *e.AttributeName
+		}
+	}
+	return ""
 }
 
 func (p *tableProperties) createInput(name string) *dynamodb.CreateTableInput {
