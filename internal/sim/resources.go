@@ -31,7 +31,7 @@ func TemplatePath() string {
 // bounds, in the embedded services or in borrowed tables.
 func (w *World) createResources(clients stack.Clients) {
 	w.T.Helper()
-	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: cmp.Or(w.options.TemplatePath, TemplatePath()), Name: w.stackName(), Clients: clients})
+	made, err := stack.Create(w.T.Context(), stack.Options{TemplatePath: cmp.Or(w.options.TemplatePath, TemplatePath()), Name: w.stackName(), Parameters: w.options.Parameters, Clients: clients})
 	if err != nil {
 		w.T.Fatal(err)
 	}

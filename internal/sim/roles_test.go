@@ -94,7 +94,7 @@ func byOthers() map[string]map[string]string {
 			"DeliverToQueues: sqs:SendMessage on DeliveryQueue.Arn":                                                     nowhere,
 			"DeliverToBuses: events:PutEvents on arn:aws:events:${AWS::Region}:${AWS::AccountId}:event-bus/none-of-sim": nowhere,
 		},
-		"IngressRole": {}, "ReconcilerRole": {},
+		"IngressRole": {}, "ReconcilerRole": {}, "CanaryRole": {},
 	}
 	for role, lines := range out {
 		group := strings.TrimSuffix(role, "Role") + "Logs.Arn"

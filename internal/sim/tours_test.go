@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/business"
+	"dakghar/internal/canary"
 	"dakghar/internal/delivery"
 	"dakghar/internal/provider/remote/fakeprovider"
 	"dakghar/internal/sim"
@@ -34,6 +35,7 @@ func tours() map[string]func(*testing.T, *sim.Use) {
 		"a partner fails for days":            tourOfAPausedPartner,
 		"bodies are missing":                  tourOfMissingBodies,
 		"our key does not answer":             tourOfAnOutage,
+		"canaries go in":                      tourOfCanaries,
 	}
 }
 
@@ -60,6 +62,19 @@ func tourOfAnEndpointsLimit(t *testing.T, use *sim.Use) {
 	w.Advance(time.Minute)
 	send(w, e, "evt_1", "evt_2", "evt_3")
 	wantEnd(t, w, map[string]int{"PROCESSED applied": 3})
+}
+
+func tourOfCanaries(t *testing.T, use *sim.Use) {
+	w := sim.New(t, sim.Options{Use: use, Parameters: map[string]string{"Canary": "true"}})
+	w.Configure(stripe(w), func(e webhook.Endpoint) webhook.Endpoint {
+		e.Canary = true
+		return e
+	})
+	reports := w.Canaries()
+	if len(reports) != 1 || reports[0].Decision != canary.Arrived {
+		t.Errorf("canaries: %+v", reports)
+	}
+	wantEnd(t, w, map[string]int{"PROCESSED ignored": 1})
 }
 
 func limited(w *sim.World, e *sim.Endpoint) {

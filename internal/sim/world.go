@@ -167,6 +167,8 @@ type Options struct {
 	// Grounds lends the tables, in a DynamoDB outside of this process. The world
 	// gives them back when it is closed; nil means the embedded DynamoDB.
 	Grounds *Grounds
+	// Parameters are the template's, instead of their defaults.
+	Parameters map[string]string
 	// Use gathers what the programs' roles allowed, when it is not nil.
 	Use *Use
 	// Denied gets each call that a role does not allow; when nil, one fails the test.

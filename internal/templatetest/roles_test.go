@@ -165,8 +165,8 @@ var permissions = map[string][]string{
 	},
 	"CanaryRole": {
 		"dynamodb:GetItem on InboxTable.Arn",
-		"dynamodb:GetItem on RegistryTable.Arn",
-		"dynamodb:Query on RegistryTable.Arn",
+		"dynamodb:GetItem on RegistryTable.Arn" + rows("endpoint#*"),
+		"dynamodb:Query on RegistryTable.Arn" + rows("endpoints"),
 		"logs:CreateLogStream on CanaryLogs.Arn",
 		"logs:PutLogEvents on CanaryLogs.Arn",
 		"secretsmanager:GetSecretValue on " + secretsOfStack,
