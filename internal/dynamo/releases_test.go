@@ -195,7 +195,6 @@ func TestWhatANewerReleasePutsBesideIsPassedOver(t *testing.T) {
 // A release that changes an endpoint or a subscription, whose rows are written whole, takes no setting from it that a newer
 // release has put there.
 func TestAnOlderReleaseKeepsANewersSettings(t *testing.T) {
-	t.Parallel()
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		later := map[string]json.RawMessage{"Later": json.RawMessage(`{"a":1}`), "Rates": json.RawMessage(`[1]`)}
 		e := webhook.Endpoint{ID: "shop", Provider: "stripe", Tenant: "acme", Scope: "shop", Rate: 5, Unknown: later}
