@@ -177,12 +177,13 @@ sam-check: ## Check every function under sam local on DynamoDB Local; says why w
 	scripts/sam-local-check.sh
 
 # `sam build` calls these, one a function. The digest beside the program has SAM publish a version when nothing but a setting
-# changed: it compares what was built, and does not see the values of parameters. `make package` leaves it out.
+# changed: it compares what was built, and does not see the values of parameters. RELEASE marks a build that is to be another
+# version of the same source. `make package` leaves the digest out.
 .PHONY: $(addprefix build-,$(FUNCTIONS))
 $(addprefix build-,$(FUNCTIONS)): build-%:
 	mkdir -p "$(ARTIFACTS_DIR)"
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(LAMBDA_GOARCH) go build $(LAMBDA_FLAGS) -o "$(ARTIFACTS_DIR)/bootstrap" $(call source_of,$*)
-	cat template.yaml samconfig.toml | { sha256sum 2>/dev/null || shasum -a 256; } >"$(ARTIFACTS_DIR)/settings.sha256"
+	{ cat template.yaml samconfig.toml; printf '%s' '$(RELEASE)'; } | { sha256sum 2>/dev/null || shasum -a 256; } >"$(ARTIFACTS_DIR)/settings.sha256"
 
 ##@ Housekeeping
 

@@ -89,6 +89,8 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 		o.UsePathStyle = cfg.BaseEndpoint != nil // another host than AWS's has no name per bucket
 	})
 	store := &dynamo.Store{DB: db, Tables: tables, Chance: mathrand.Float64, Wait: dynamo.Sleep}
+	// A delivery that waits its turn wakes its worker over and over; what goes to a partner's queue may be a loop indeed.
+	ownQueue := sqs.NewFromConfig(cfg, sqs.WithAPIOptions(awsconfig.OutOfLine))
 	partners := egress.Doer[dispatcher.Request, dispatcher.Response]{Client: egress.New(outside)}
 
 	return &lambdaedge.Dispatch{
@@ -106,7 +108,7 @@ func wire(getenv func(string) string) (*lambdaedge.Dispatch, error) {
 				delivery.Bus:   &sink.Bus{Client: eventbridge.NewFromConfig(cfg), Allowed: sinks.Buses},
 			},
 			// It promises work to dispatchers alone.
-			Queue: &queue.Queue{Client: queues, URL: url},
+			Queue: &queue.Queue{Client: ownQueue, URL: url},
 			Partners: &dispatcher.Partners{
 				Rates: limit.NewLimiter(store, limit.SettleTimeout), Trip: breakerTrip, Open: work.Breaker, Chance: mathrand.Float64,
 			},

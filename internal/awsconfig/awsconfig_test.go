@@ -6,8 +6,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/awsconfig"
 )
@@ -69,5 +73,33 @@ func TestEndpointsAndTriesAreTheEnvironments(t *testing.T) {
 	}
 	if seen["all"] != 2 || seen["secrets"] != 2 {
 		t.Errorf("calls %v, want two tries at each address", seen)
+	}
+}
+
+// Lambda tells loops by a header of the SDK's. What wakes its own function by design
+// leaves it out, and nobody else.
+func TestCallsOutOfLineSayNothingOfTheirInvocation(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "DispatcherFunction")
+	t.Setenv("_X_AMZN_TRACE_ID", "Root=1-a;Lineage=1:b:2")
+	var told []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told = append(told, r.Header.Get("X-Amzn-Trace-Id"))
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	t.Cleanup(server.Close)
+	cfg, err := awsconfig.Load(lambda(map[string]string{"AWS_ENDPOINT_URL": server.URL}), awsconfig.Request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, options := range [][]func(*sqs.Options){nil, {sqs.WithAPIOptions(awsconfig.OutOfLine)}} {
+		_, err := sqs.NewFromConfig(cfg, options...).SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{
+			QueueUrl: aws.String(server.URL + "/q"), Entries: []types.SendMessageBatchRequestEntry{{Id: aws.String("0"), MessageBody: aws.String("{}")}},
+		})
+		if err == nil {
+			t.Error("a refusal is no error")
+		}
+	}
+	if diff := cmp.Diff([]string{"Root=1-a;Lineage=1:b:2", ""}, told); diff != "" {
+		t.Errorf("what the service is told (-want +got):\n%s", diff)
 	}
 }

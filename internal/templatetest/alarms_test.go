@@ -46,7 +46,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 	live := func(function string) string { return function + " ${" + function + "}:live" }
 	visible := "AWS/SQS ApproximateNumberOfMessagesVisible"
 	want := map[string]alarm{
-		"AckSlow":                {"Dakghar ack_ms", "IngressFunction", "p99", above, ref("AckMillisecondsMax"), good},
+		"AckSlow":                {"IF(n >= 20, slow, 0) of p99, SampleCount Dakghar ack_ms", "IngressFunction IngressFunction", "null", above, ref("AckMillisecondsMax"), good},
 		"FrontDoorErrors":        {"AWS/ApiGateway 5xx", "FrontDoor", "Sum", above, 0.0, good},
 		"IngressThrottled":       {"AWS/Lambda Throttles", "IngressFunction", "Sum", above, 0.0, good},
 		"RelayLags":              {"AWS/Lambda IteratorAge", "RelayFunction", "Maximum", above, 60000.0, good},
@@ -73,23 +73,24 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"DispatcherFails":        {"AWS/Lambda Errors", live("DispatcherFunction"), "Sum", above, 0.0, good},
 		"CanaryMissing":          {"Dakghar canary_missing", "CanaryFunction", "Sum", above, 0.0, good},
 		"CanarySilent":           {"Dakghar canary_missing", "CanaryFunction", "SampleCount", below, 1.0, bad},
-		"SignaturesFail":         {"INSIGHT_RULE_METRIC('${SignatureFailures.RuleName}', 'MaxContributorValue')", "", "null", above, ref("SignatureFailuresMax"), good},
+		"SignaturesFail":         {"INSIGHT_RULE_METRIC('${AWS::StackName}-signature-failures', 'MaxContributorValue')", "", "null", above, ref("SignatureFailuresMax"), good},
 		"LimitsUnasked":          {"Dakghar limiter_degraded", "IngressFunction", "Sum", above, 0.0, good},
 		"SecretsAge":             {"Dakghar secret_cache_age_s", "IngressFunction", "Maximum", above, ref("SecretAgeSecondsMax"), good},
+		"LoopsDropped":           {"SUM(METRICS()) of Sum AWS/Lambda RecursiveInvocationsDropped", "RelayFunction ProcessorFunction DispatcherFunction", "null", above, 0.0, good},
 		"KeyFails":               {"SUM(METRICS()) of Sum Dakghar kms_failed", "IngressFunction ProcessorFunction DispatcherFunction", "null", above, 0.0, good},
 		"EventsConflict":         {"Dakghar conflict", "IngressFunction", "Sum", above, 0.0, good},
 		"RulesBroken":            {"SUM(METRICS()) of Sum Dakghar panic", "IngressFunction ProcessorFunction DispatcherFunction", "null", above, 0.0, good},
 		"StoresDoNotAnswer":      {"SUM(METRICS()) of Sum Dakghar unavailable", "ProcessorFunction DispatcherFunction", "null", above, 0.0, good},
 		"WritesThrottled": {
-			"SUM(METRICS()) of Sum AWS/DynamoDB WriteThrottleEvents",
+			"SUM(FILL(METRICS(), 0)) of Sum AWS/DynamoDB WriteThrottleEvents",
 			"InboxTable InboxTable/recent InboxTable/failed OutboxTable OutboxTable/due BodyTable BusinessTable RegistryTable", "null", above, ref("ThrottlesMax"), good,
 		},
 		"DeliveryWritesThrottled": {
-			"SUM(METRICS()) of Sum AWS/DynamoDB WriteThrottleEvents",
+			"SUM(FILL(METRICS(), 0)) of Sum AWS/DynamoDB WriteThrottleEvents",
 			"DeliveryTable DeliveryTable/wake DeliveryTable/recent DeliveryTable/dead", "null", above, ref("ThrottlesMax"), good,
 		},
 		"ReadsThrottled": {
-			"SUM(METRICS()) of Sum AWS/DynamoDB ReadThrottleEvents",
+			"SUM(FILL(METRICS(), 0)) of Sum AWS/DynamoDB ReadThrottleEvents",
 			"InboxTable InboxTable/recent OutboxTable OutboxTable/due BodyTable BusinessTable RegistryTable DeliveryTable DeliveryTable/wake", "null", above, ref("ThrottlesMax"), good,
 		},
 		"BodiesExpire":      {"Dakghar reconciler_body_warning", "ReconcilerFunction", "Sum", above, 0.0, good},
@@ -113,7 +114,7 @@ func standsOn(t *testing.T, p object) (metric, of string) {
 		}
 		return text(p["Namespace"]) + " " + text(p["MetricName"]), strings.Join(values, " ")
 	}
-	var resources []string
+	var resources, stats []string
 	var seen string
 	for _, m := range p["Metrics"].([]any) {
 		if expression := m.(object)["Expression"]; expression != nil {
@@ -121,7 +122,10 @@ func standsOn(t *testing.T, p object) (metric, of string) {
 			continue
 		}
 		stat := at(t, m, "MetricStat")
-		seen = " of " + text(at(t, stat, "Stat")) + " " + text(at(t, stat, "Metric", "Namespace")) + " " + text(at(t, stat, "Metric", "MetricName"))
+		if name := text(at(t, stat, "Stat")); !slices.Contains(stats, name) {
+			stats = append(stats, name)
+		}
+		seen = " of " + strings.Join(stats, ", ") + " " + text(at(t, stat, "Metric", "Namespace")) + " " + text(at(t, stat, "Metric", "MetricName"))
 		var values []string
 		for _, d := range at(t, stat, "Metric", "Dimensions").([]any) {
 			values = append(values, text(at(t, d, "Value")))
@@ -225,6 +229,7 @@ var notUrgent = map[string]string{
 	"SubscriptionPaused":      "five days of failure preceded it",
 	"ComparisonLate":          "what is late is found by the scan all the same; this is the second look",
 	"RotationForgotten":       "weeks are left",
+	"LoopsDropped":            "rows wake their workers; DeliveriesWait or OldestOpenWaits rings where that is late",
 	"IngressFails":            "senders get 500 and try again; FrontDoorErrors rings if it lasts",
 	"RelayFails":              "its batches come again; RelayLags rings if it lasts",
 	"ProcessorFails":          "its messages come again; EventsWait rings if it lasts",

@@ -70,7 +70,7 @@ var services = map[string][]map[string]string{
 
 // names are the metrics of AWS that we read. A name is not checked by anything but this list.
 var names = map[string][]string{
-	"AWS/Lambda":     {"Invocations", "Errors", "Throttles", "ConcurrentExecutions", "IteratorAge", "DestinationDeliveryFailures"},
+	"AWS/Lambda":     {"Invocations", "Errors", "Throttles", "ConcurrentExecutions", "IteratorAge", "DestinationDeliveryFailures", "RecursiveInvocationsDropped"},
 	"AWS/SQS":        {"ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "ApproximateNumberOfMessagesNotVisible"},
 	"AWS/ApiGateway": {"Count", "4xx", "5xx", "Latency", "IntegrationLatency"},
 	"AWS/DynamoDB":   {"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents", "SystemErrors"},
@@ -143,11 +143,13 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 
 // insight checks the one kind of expression that we use: the top contributor of a rule of the template.
 func insight(tmpl template, expression string) error {
-	m := regexp.MustCompile(`^INSIGHT_RULE_METRIC\('\$\{(\w+)\.RuleName\}', 'MaxContributorValue'\)$`).FindStringSubmatch(expression)
-	if m == nil || tmpl.Resources[m[1]].Type != "AWS::CloudWatch::InsightRule" {
-		return fmt.Errorf("the expression %s names no rule", expression)
+	m := regexp.MustCompile(`^INSIGHT_RULE_METRIC\('([^']+)', 'MaxContributorValue'\)$`).FindStringSubmatch(expression)
+	for _, id := range tmpl.ofType("AWS::CloudWatch::InsightRule") {
+		if m != nil && text(tmpl.Resources[id].Properties["RuleName"]) == m[1] {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("the expression %s names no rule", expression)
 }
 
 // A planted fault of each kind is seen.
@@ -176,7 +178,7 @@ func TestAWrongLineIsSeen(t *testing.T) {
 		"an index that the table has not":     theirs(t, tmpl, "AWS/DynamoDB", "WriteThrottleEvents", of("TableName", "${OutboxTable}", "GlobalSecondaryIndexName", "wake")),
 		"a set of dimensions of nobody's":     theirs(t, tmpl, "AWS/Lambda", "Errors", of("ApiId", "${FrontDoor}")),
 		"a metric that the service has not":   theirs(t, tmpl, "AWS/Lambda", "Mistakes", of("FunctionName", "${IngressFunction}")),
-		"an expression of a rule of nobody's": insight(tmpl, "INSIGHT_RULE_METRIC('${Gone.RuleName}', 'MaxContributorValue')"),
+		"an expression of a rule of nobody's": insight(tmpl, "INSIGHT_RULE_METRIC('${AWS::StackName}-gone', 'MaxContributorValue')"),
 	} {
 		if err == nil {
 			t.Errorf("%s was not seen", what)

@@ -68,12 +68,14 @@ func TestAlarmsThatTakeAReleaseBackSeeTheAlias(t *testing.T) {
 		var seen []string
 		for _, alarm := range alarms {
 			p := tmpl.Resources[alarm].Properties
-			if p["Period"].(float64)*p["DatapointsToAlarm"].(float64) > 120 {
+			if period(t, p)*p["DatapointsToAlarm"].(float64) > 120 {
 				t.Errorf("%s needs longer than two bad minutes: the shortest shift is over after five", alarm)
 			}
-			for _, dimension := range p["Dimensions"].([]any) {
-				if text(at(t, dimension, "Name")) == "Resource" {
-					seen = append(seen, text(at(t, dimension, "Value")))
+			for _, metric := range alarmMetrics(t, p) {
+				for _, dimension := range metric.Dimensions {
+					if dimension[0] == "Resource" {
+						seen = append(seen, dimension[1])
+					}
 				}
 			}
 		}
@@ -81,6 +83,21 @@ func TestAlarmsThatTakeAReleaseBackSeeTheAlias(t *testing.T) {
 			t.Errorf("alarms of %s look at %q, want %q", function, seen, want)
 		}
 	}
+}
+
+// period is an alarm's, in seconds, or that of the metrics of its expression.
+func period(t *testing.T, p object) float64 {
+	t.Helper()
+	if p["Metrics"] == nil {
+		return p["Period"].(float64)
+	}
+	longest := 0.0
+	for _, m := range p["Metrics"].([]any) {
+		if stat, ok := m.(object)["MetricStat"].(object); ok {
+			longest = max(longest, stat["Period"].(float64))
+		}
+	}
+	return longest
 }
 
 // Every parameter of DeployShift that SAM does not know by name would be taken for the name of a configuration of one's own.

@@ -201,7 +201,7 @@ var tableKey = []string{
 	"kms:ReEncryptTo on DataKey.Arn" + throughDynamo,
 }
 
-// tracing is what every function has besides where the parameter Tracing is Active.
+// tracing is what every function has besides, for where the parameter Tracing is Active.
 var tracing = []string{"xray:PutTelemetryRecords on *", "xray:PutTraceSegments on *"}
 
 // grants collects what each role of the template may do, from its own and from attached policies.

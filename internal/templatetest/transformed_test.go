@@ -274,11 +274,12 @@ func TestABuildDiffersWhenASettingDoes(t *testing.T) {
 	}
 	put("Makefile", string(makefile), 0o600)
 	put("bin/go", "#!/bin/sh\n", 0o700)
-	build := func(template, settings string) string {
+	build := func(template, settings string, words ...string) string {
 		t.Helper()
 		put("template.yaml", template, 0o600)
 		put("samconfig.toml", settings, 0o600)
 		cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "build-RelayFunction", "ARTIFACTS_DIR="+filepath.Join(dir, "out"))
+		cmd.Args = append(cmd.Args, words...)
 		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
@@ -295,6 +296,9 @@ func TestABuildDiffersWhenASettingDoes(t *testing.T) {
 	}
 	if build("c", "b") == one || build("a", "c") == one {
 		t.Error("another template or another setting gives the same build")
+	}
+	if build("a", "b", "RELEASE=2") == one {
+		t.Error("a mark gives the same build")
 	}
 }
 
