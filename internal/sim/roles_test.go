@@ -72,6 +72,7 @@ func byOthers() map[string]map[string]string {
 		queue   = "Lambda polls the queue with the function's role"
 		given   = "Lambda reports with the function's role what it gave up"
 		nowhere = "what stands where no sink is configured; the guard's own tests read such calls"
+		traces  = "Lambda reports invocations with the function's role, only where Tracing is Active"
 		tables  = "DynamoDB uses the key with its caller's role, only where TableKey is data-key"
 	)
 	out := map[string]map[string]string{
@@ -100,6 +101,8 @@ func byOthers() map[string]map[string]string {
 		group := strings.TrimSuffix(role, "Role") + "Logs.Arn"
 		lines["WriteOwnLogs: logs:CreateLogStream on "+group] = logs
 		lines["WriteOwnLogs: logs:PutLogEvents on "+group] = logs
+		lines["ReportTraces: xray:PutTelemetryRecords on *"] = traces
+		lines["ReportTraces: xray:PutTraceSegments on *"] = traces
 		for _, action := range []string{"Decrypt", "DescribeKey", "Encrypt", "GenerateDataKey", "ReEncryptFrom", "ReEncryptTo"} {
 			lines["TablesOnTheDataKey: kms:"+action+" on DataKey.Arn if kms:viaservice StringEquals dynamodb.${AWS::Region}.amazonaws.com"] = tables
 		}
