@@ -59,7 +59,7 @@ func TestEndpointCommands(t *testing.T) {
 	s.run("", "endpoint", "update", "demo", "--local", "--policy", "payment.succeeded")
 	s.run("", "endpoint", "update", "demo", "--local", "--canary", "--reason", "it must not be quiet")
 	s.run("", "endpoint", "update", "nobody", "--local", "--rate", "5")
-	s.run("", "endpoint", "update", "demo", "--local", "--allow-from", "provider,203.0.113.0/24", "--allow-from", "2001:db8::1", "--reason", "the auditor asks for it")
+	s.run("", "endpoint", "update", "demo", "--local", "--allow-from", "provider,203.0.113.0/24", "--allow-from", "2001:db8::1", "--canary=false", "--reason", "the auditor asks for it")
 	s.run("", "endpoint", "show", "demo", "--local")
 	s.run("", "endpoint", "show", "demo", "--local", "--json")
 	s.run("", "endpoint", "update", "demo", "--local", "--allow-from", "any", "--json")

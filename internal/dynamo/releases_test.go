@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"testing"
 	"time"
 
@@ -269,5 +270,28 @@ func TestAnOlderReleaseLeavesANewersAttributesAlone(t *testing.T) {
 	}
 	if status := got.Item["st"].(*types.AttributeValueMemberS).Value; status != string(webhook.Held) {
 		t.Errorf("the older release did not get to its change: %s", status)
+	}
+}
+
+// Only what stands at the top of an endpoint's or a subscription's document is kept by a program that does not know it. So
+// a member that is added inside one of these would be taken away by the release before: put a new setting at the top.
+func TestSettingsGrowAtTheTop(t *testing.T) {
+	t.Parallel()
+	got := map[string][]string{}
+	for _, v := range []any{webhook.TrustedKey{}, webhook.API{}, webhook.AllowFrom{}, delivery.Target{}, delivery.Key{}} {
+		of := reflect.TypeOf(v)
+		for _, f := range reflect.VisibleFields(of) {
+			got[of.String()] = append(got[of.String()], f.Name)
+		}
+	}
+	want := map[string][]string{
+		"webhook.TrustedKey": {"Version", "AddedAt", "FirstMatch", "NotAfter", "Adopted"},
+		"webhook.API":        {"Secret", "Account"},
+		"webhook.AllowFrom":  {"Provider", "Prefixes"},
+		"delivery.Target":    {"Kind", "URL", "Bus", "RedirectHosts"},
+		"delivery.Key":       {"ID", "Version", "AddedAt", "NotAfter"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("members (-want +got):\n%s", diff)
 	}
 }

@@ -218,6 +218,8 @@ func (c *Client) way(address string) (*http.Transport, error) {
 	switch {
 	case err == nil && c.refuses(u):
 		return nil, fault.New(fault.Permanent, "egress_host_refused", nil)
+	case err == nil && !plainHost(u.Hostname()): // what is looked up would be another name than the one that is compared
+		return nil, fault.New(fault.Permanent, "egress_url_refused", nil)
 	case err != nil, len(address) > urlBytesMax, u.User != nil, u.Fragment != "", u.Opaque != "", u.Hostname() == "", !plainPort(u.Port()):
 		return nil, fault.New(fault.Permanent, "egress_url_refused", nil)
 	case u.Scheme == "https":
@@ -232,9 +234,16 @@ func (c *Client) way(address string) (*http.Transport, error) {
 }
 
 func (c *Client) refuses(u *url.URL) bool {
-	name := strings.TrimSuffix(u.Hostname(), ".") // a root's dot leads to the same place
+	name := strings.TrimRight(u.Hostname(), ".") // a root's dot leads to the same place
 	return slices.ContainsFunc(c.cfg.Refused, func(host string) bool {
 		return strings.EqualFold(host, name) || strings.EqualFold(host, net.JoinHostPort(name, u.Port()))
+	})
+}
+
+// plainHost reports whether a name is written as it is looked up, or is an address.
+func plainHost(host string) bool {
+	return !strings.ContainsFunc(host, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._:%", r)
 	})
 }
 

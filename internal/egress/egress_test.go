@@ -444,10 +444,16 @@ func TestARefusedHostIsNeverAsked(t *testing.T) {
 	own := strings.TrimPrefix(served.URL, "http://")
 	c := local(t, func(cfg *egress.Config) { cfg.Refused = []string{"hooks.own.test", own} })
 	for _, address := range []string{
-		"https://hooks.own.test/in/stripe/live", "https://HOOKS.own.test:8443/", "https://hooks.own.test./in", served.URL, served.URL + "/in/stripe/live",
+		"https://hooks.own.test/in/stripe/live", "https://HOOKS.own.test:8443/", "https://hooks.own.test./in", "https://hooks.own.test../in", served.URL, served.URL + "/in/stripe/live",
 	} {
 		if _, err := get(t.Context(), c, address); verdict(err) != "permanent egress_host_refused" {
 			t.Errorf("%s: %s", address, verdict(err))
+		}
+	}
+	// A name that the resolver would be asked for in another form is no name.
+	for _, address := range []string{"https://\uff48ooks.own.test/", "https://%EF%BD%88ooks.own.test/", "https://hooks\u3002own.test/", "https://hoo\u00adks.own.test/"} {
+		if _, err := get(t.Context(), c, address); verdict(err) != "permanent egress_url_refused" {
+			t.Errorf("%q: %s", address, verdict(err))
 		}
 	}
 	if reached.Load() != 0 {

@@ -206,7 +206,8 @@ func (s *Schedule) Handle(ctx context.Context) error {
 		// Without a whole scan there is no oldest: a missing figure, not a good one.
 		line.Seconds("oldest_open_age_s", r.OldestS)
 	}
-	if r.AllDue {
+	if r.OldestDueS > 0 {
+		// Others may be due that this run did not meet: no figure then, and not a good one.
 		line.Seconds("oldest_due_age_s", r.OldestDueS)
 	}
 	if r.Rotations.Known {

@@ -187,6 +187,7 @@ func settingsProblems(a *provider.Adapter, e webhook.Endpoint, credential Secret
 		_, ok := a.Kind(t)
 		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, typeList(a))
 	}
+	wrong(e.Canary && !e.AllowFrom.IsZero(), "--canary does not go with --allow-from: a canary comes from an address of Lambda's, which changes, and would be refused")
 	problems = append(problems, allowProblems(a, e.AllowFrom)...)
 	problems = append(problems, apiProblems(a, e, credential)...)
 	for _, kind := range slices.Sorted(maps.Keys(e.Policies)) {

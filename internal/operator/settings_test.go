@@ -39,7 +39,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	before := w.Endpoints["demo"]
 	s := operator.Settings{
 		Types: []webhook.EventType{"charge.failed"}, KeepUnknown: ptr(true), Overlap: ptr(48 * time.Hour), Rate: ptr(50), Burst: ptr(100),
-		AllowFrom: &webhook.AllowFrom{Provider: true, Prefixes: many(2)}, Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour), Canary: ptr(true),
+		AllowFrom: &webhook.AllowFrom{Provider: true, Prefixes: many(2)}, Credential: operator.NewSecret(apiFirst), BackfillEvery: ptr(time.Hour),
 	}
 	u, err := o.Update(t.Context(), "demo", s, "a campaign")
 	if err != nil {
@@ -49,7 +49,6 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	want.Types, want.KeepUnknown, want.Overlap, want.Rate, want.Burst = s.Types, true, 48*time.Hour, 50, 100
 	want.AllowFrom = *s.AllowFrom
 	want.API, want.BackfillEvery, want.Revision = &webhook.API{Secret: "test/api/demo"}, time.Hour, 2
-	want.Canary = true
 	if diff := cmp.Diff(want, w.Endpoints["demo"]); diff != "" || u.Existed {
 		t.Errorf("existed %t; endpoint (-want +got):\n%s", u.Existed, diff)
 	}
@@ -160,4 +159,24 @@ func TestCreateWithSettingsIsRepeatable(t *testing.T) {
 	n.Credential, n.Rate = operator.NewSecret(apiFirst), 51
 	_, err = o.Create(t.Context(), n)
 	wantRefusal(t, err, "endpoint_exists")
+}
+
+// A canary comes from an address that nobody can name, so an endpoint has one or a
+// list of addresses.
+func TestACanaryAndAListOfAddressesDoNotGoTogether(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	if _, err := o.Update(t.Context(), "demo", operator.Settings{Canary: ptr(true)}, "watch it"); err != nil || !w.Endpoints["demo"].Canary {
+		t.Fatal(err)
+	}
+	before := w.Endpoints["demo"]
+	if _, err := o.Update(t.Context(), "demo", operator.Settings{AllowFrom: &webhook.AllowFrom{Provider: true}}, "the auditor"); err == nil {
+		t.Error("a list was taken beside the canary")
+	}
+	if diff := cmp.Diff(before, w.Endpoints["demo"]); diff != "" {
+		t.Errorf("endpoint (-before +after):\n%s", diff)
+	}
+	if _, err := o.Update(t.Context(), "demo", operator.Settings{AllowFrom: &webhook.AllowFrom{Provider: true}, Canary: ptr(false)}, "the auditor"); err != nil {
+		t.Errorf("in place of the canary: %v", err)
+	}
 }

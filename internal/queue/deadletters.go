@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -77,7 +78,13 @@ func (d *DeadLetters) GiveBack(ctx context.Context, letters []webhook.Letter) er
 		if err != nil {
 			return 0, failed("ChangeMessageVisibilityBatch", err)
 		}
-		return len(out.Successful), nil
+		taken := len(out.Successful)
+		for _, f := range out.Failed {
+			if strings.HasSuffix(aws.ToString(f.Code), "MessageNotInflight") {
+				taken++ // its time is over already
+			}
+		}
+		return taken, nil
 	})
 }
 

@@ -26,7 +26,6 @@ func (r *Reconciler) deliveries(ctx context.Context, report *Report) {
 		}
 		r.wakeDeliveries(ctx, r.dueOf(ctx, ids, report), report)
 	}
-	report.AllDue = true
 }
 
 // dueOf reads deliveries consistently, and keeps those that still are to be woken.

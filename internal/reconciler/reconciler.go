@@ -101,10 +101,10 @@ type Report struct {
 	OldestS float64 // age in seconds of the oldest open row that was met
 	Whole   bool    // the scan reached its end within the time
 	Err     error   // the first error met; the run goes on past it
-	// OldestDueS is for how many seconds the oldest delivery that was met has been due;
-	// AllDue says that the index was read to its end, or to a run's bound.
+	// OldestDueS is for how many seconds the oldest delivery that was met has been due,
+	// 0 where none was. A delivery is met when it is to be woken, and then not for 5
+	// minutes to 6 hours: 0 does not mean that there is none.
 	OldestDueS float64
-	AllDue     bool
 	// Rotations is what the endpoints say of keys that were changed.
 	Rotations Rotations
 	// Audit is what the daily comparison did in this run.

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -52,8 +53,10 @@ func (r *Reconciler) endpoints(ctx context.Context) ([]webhook.Endpoint, error) 
 	group.SetLimit(marksAtOnce)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			endpoints[i], _, err = r.Store.Endpoint(ctx, id)
-			return err
+			if endpoints[i], _, err = r.Store.Endpoint(ctx, id); err != nil {
+				return fmt.Errorf("endpoint %s: %w", id, err)
+			}
+			return nil
 		})
 	}
 	return endpoints, group.Wait()

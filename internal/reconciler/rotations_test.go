@@ -78,10 +78,12 @@ func TestARotationThatNobodyFinishedIsSeen(t *testing.T) {
 func TestTheOldestDueDeliveryIsSeen(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	w, _ := world(t, sim.Options{Log: &log})
+	faults := &sim.Faults{}
+	w, _ := world(t, sim.Options{Log: &log, Middleware: map[string]func(*middleware.Stack) error{"reconciler": faults.Middleware}})
 	w.Subscribe("sub_demo", nil)
+	none := map[string]float64{}
 	w.Reconcile()
-	if diff := cmp.Diff(map[string]float64{"oldest_due_age_s": 0}, figures(t, &log, "oldest_due_age_s")); diff != "" {
+	if diff := cmp.Diff(none, figures(t, &log, "oldest_due_age_s")); diff != "" {
 		t.Errorf("with none (-want +got):\n%s", diff)
 	}
 	for len(w.Deliveries()) == 0 { // until the fan-out; what it tells the queue is not worked on
@@ -93,5 +95,16 @@ func TestTheOldestDueDeliveryIsSeen(t *testing.T) {
 	w.Reconcile()
 	if diff := cmp.Diff(map[string]float64{"oldest_due_age_s": 1200}, figures(t, &log, "oldest_due_age_s")); diff != "" {
 		t.Errorf("with one whose wake-up nobody took for 20 minutes (-want +got):\n%s", diff)
+	}
+	w.Advance(time.Minute)
+	w.Reconcile()
+	if diff := cmp.Diff(none, figures(t, &log, "oldest_due_age_s")); diff != "" {
+		t.Errorf("in a run that does not meet it (-want +got):\n%s", diff)
+	}
+	w.Advance(time.Hour)
+	faults.Add(sim.Fault{Operation: "GetItem", Table: "DeliveryTable", Times: 1, Err: sim.ErrDenied})
+	w.Reconcile()
+	if diff := cmp.Diff(none, figures(t, &log, "oldest_due_age_s")); diff != "" {
+		t.Errorf("in a run that cannot read it (-want +got):\n%s", diff)
 	}
 }

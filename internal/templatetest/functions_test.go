@@ -33,7 +33,7 @@ var environment = map[string]map[string]string{
 		"DELIVERY_QUEUE_URL": "DeliveryQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_DAYS": "BodyDays", "DELIVERY_ATTEMPT_SECONDS": "DeliveryAttemptSeconds", "DELIVERY_LEASE_SECONDS": "DeliveryLeaseSeconds",
 		"SINK_QUEUE_ARNS": "SinkQueueArns", "SINK_BUS_ARNS": "SinkBusArns",
-		"OWN_HOSTS": "${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix},${DomainName}",
+		"OWN_HOSTS": "${FrontDoor}.execute-api.${AWS::Region}.${AWS::URLSuffix},${DomainName},${AlsoOwnHosts}",
 	},
 	"ReconcilerFunction": {
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "BUSINESS_TABLE": "BusinessTable",

@@ -271,6 +271,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"DeliveryLeaseSeconds":          "60",
 		"SinkQueueArns":                 "",
 		"SinkBusArns":                   "",
+		"AlsoOwnHosts":                  "",
 		"AlarmTopicArn":                 "",
 		"NoticeTopicArn":                "",
 		"RunbookBaseUrl":                "docs/operate",
