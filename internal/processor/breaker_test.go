@@ -2,6 +2,7 @@ package processor_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,7 +19,10 @@ import (
 func TestAnOutageSpendsNoAttemptAndClaimsLittle(t *testing.T) {
 	t.Parallel()
 	faults := &sim.Faults{}
-	events := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
+	var events []string
+	for n := range 30 {
+		events = append(events, fmt.Sprint("event-", n))
+	}
 	w := world(t, sim.Options{Middleware: map[string]func(*middleware.Stack) error{"processor": faults.Middleware}}, events...)
 	faults.Add(sim.Fault{Operation: "GetItem", Table: "BodyTable", Times: -1, Err: errors.New("the body table does not answer")})
 	w.Settle()
@@ -33,7 +37,8 @@ func TestAnOutageSpendsNoAttemptAndClaimsLittle(t *testing.T) {
 			untouched++
 		}
 	}
-	if untouched < len(events)/4 {
+	// A batch of ten may be claimed side by side before the first of it fails.
+	if untouched < len(events)-10 {
 		t.Errorf("only %d of %d events were left unclaimed", untouched, len(events))
 	}
 	for range 20 {
