@@ -2,15 +2,17 @@ package sim_test
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"dakghar/internal/delivery"
 	"dakghar/internal/sim"
+	"dakghar/internal/webhook"
 )
 
 // outbound is what becomes of the effects of events.
 func outbound() []sim.Scenario {
-	return []sim.Scenario{effect(), fanOut(), attemptAgain(), deadLetter(), signingRotation(), deliveryReplay(), lateAnswer()}
+	return []sim.Scenario{effect(), fanOut(), attemptAgain(), deadLetter(), signingRotation(), deliveryReplay(), lateAnswer(), circle()}
 }
 
 // told makes an endpoint that is paid through, and partners who want to know.
@@ -79,6 +81,27 @@ func deadLetter() sim.Scenario {
 			w.Send(w.Event(e, payment("evt_1")))
 		},
 		Want: wantDeliveries(map[delivery.Status]int{delivery.Dead: 1}),
+	}
+}
+
+// circle is an event that a whole chain of deliveries led to: what it brings about
+// ends unsent.
+func circle() sim.Scenario {
+	var e *sim.Endpoint
+	return sim.Scenario{
+		Name: "circle", Arrange: told(&e, 1, nil),
+		Act: func(w *sim.World) {
+			d := w.Event(e, payment("evt_1"))
+			d.Sample.Header[delivery.HeaderHops] = strconv.Itoa(webhook.HopsMax)
+			w.Send(d)
+		},
+		Want: func(w *sim.World) []string {
+			wrong := wantDeliveries(map[delivery.Status]int{delivery.Dead: 1})(w)
+			if n := len(w.Partner.Got()); n != 0 {
+				wrong = append(wrong, fmt.Sprintf("%d requests arrived", n))
+			}
+			return wrong
+		},
 	}
 }
 
