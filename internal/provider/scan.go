@@ -83,6 +83,9 @@ func badJSON(err error) error {
 // tooDeep counts brackets outside strings. It runs first, so that nothing that
 // recurses ever sees a deep body; that what it counts is JSON is checked later.
 func tooDeep(doc []byte) bool {
+	if bytes.Count(doc, []byte{'{'})+bytes.Count(doc, []byte{'['}) <= DepthMax {
+		return false // most bodies have no more brackets at all, and counting is cheaper than following
+	}
 	depth := 0
 	for i := 0; i < len(doc); i++ {
 		switch doc[i] {
@@ -123,6 +126,8 @@ type scanner struct {
 	dec *jsontext.Decoder
 	out values
 	buf []byte
+	// folded has the names of the objects that are being read, outermost first.
+	folded []uint64
 }
 
 // object reads an object on the way to something that is read.
@@ -130,13 +135,13 @@ func (s *scanner) object(n *node) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
-	var folded []uint64
+	outer := len(s.folded)
 	for s.dec.PeekKind() != '}' {
 		name, err := s.name()
 		if err != nil {
 			return err
 		}
-		folded = append(folded, foldHash(name))
+		s.folded = append(s.folded, foldHash(name))
 		if err := s.value(n.children[string(name)]); err != nil {
 			return err
 		}
@@ -144,6 +149,8 @@ func (s *scanner) object(n *node) error {
 	if _, err := s.dec.ReadToken(); err != nil {
 		return err
 	}
+	folded := s.folded[outer:]
+	s.folded = s.folded[:outer]
 	slices.Sort(folded)
 	for i := 1; i < len(folded); i++ {
 		if folded[i] == folded[i-1] {
