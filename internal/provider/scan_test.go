@@ -97,6 +97,30 @@ func TestScanRefuses(t *testing.T) {
 	}
 }
 
+// How deep a body may nest is exact, however many brackets it has side by side or
+// in its texts. Proves V7.
+func TestDepthIsExact(t *testing.T) {
+	nested := func(depth int) string {
+		return strings.Repeat(`{"a":`, depth-1) + `{"b":1}` + strings.Repeat("}", depth-1)
+	}
+	tests := []struct{ name, doc, want string }{
+		{"as deep as may be", nested(DepthMax), ""},
+		{"one deeper", nested(DepthMax + 1), CodeTooDeep},
+		{"one deeper, in arrays", `{"a":` + strings.Repeat("[", DepthMax) + strings.Repeat("]", DepthMax) + "}", CodeTooDeep},
+		{"as deep as may be, with more beside it", `{"l":[` + strings.Repeat("[],", DepthMax) + nested(DepthMax-2) + "]}", ""},
+		{"one deeper, with more beside it", `{"l":[` + strings.Repeat("[],", DepthMax) + nested(DepthMax-1) + "]}", CodeTooDeep},
+		{"brackets in a text", `{"a":"` + strings.Repeat(`{[\"`, DepthMax) + `"}`, ""},
+		{"one deeper, behind brackets in a text", `{"t":"\"]}","a":` + nested(DepthMax) + "}", CodeTooDeep},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := scan([]byte(tt.doc), testTree()); codeOf(err) != tt.want {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // Names that differ in more than case are no conflict, many or few.
 func TestManyNamesAreFine(t *testing.T) {
 	t.Parallel()
