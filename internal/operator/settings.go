@@ -240,7 +240,7 @@ func accountProblem(a *provider.Adapter, err error) string {
 	if len(known) == 0 {
 		return "--api-account " + what + ": " + a.Title + " needs no account values"
 	}
-	return "--api-account " + what + " is unknown or has a value that cannot be right; " + a.Title + " takes " + strings.Join(known, ", ")
+	return "--api-account " + what + " is unknown, has a value that cannot be right, or is one too many; " + a.Title + " takes " + strings.Join(known, ", ")
 }
 
 // policyProblem returns why a policy cannot decide the order of a kind, empty if

@@ -57,6 +57,9 @@ type Param struct {
 	// Header, if set, is where the value goes, in place of an address; then it may
 	// be left out.
 	Header string
+	// Slot, if set, is the placeholder that this value fills, behind Before, for an
+	// endpoint that gives it. An endpoint gives one of the values of a slot.
+	Slot, Before string
 }
 
 // Pair is a name and its text: a header, or a parameter of a query.
@@ -128,6 +131,21 @@ func (a *Adapter) CheckAccount(account map[string]string) error {
 			return fault.New(fault.Permanent, "api_account_invalid", named(name))
 		}
 	}
+	return a.API.checkSlots(account)
+}
+
+// checkSlots refuses two values for one place: one of them would be ignored.
+func (api *API) checkSlots(account map[string]string) error {
+	filled := map[string]bool{}
+	for _, p := range api.Account {
+		if p.Slot == "" || account[p.Name] == "" {
+			continue
+		}
+		if filled[p.Slot] {
+			return fault.New(fault.Permanent, "api_account_twice", named(p.Name))
+		}
+		filled[p.Slot] = true
+	}
 	return nil
 }
 
@@ -142,6 +160,24 @@ func (api *API) param(name string) (Param, bool) {
 		return Param{}, false
 	}
 	return api.Account[i], true
+}
+
+// filling returns the value that fills a placeholder: the one of that name, or of
+// those with that slot the one that is given, else the first.
+func (api *API) filling(name string, account map[string]string) (Param, bool) {
+	var first *Param
+	for i, p := range api.Account {
+		if p.Slot == "" && p.Name == name || p.Slot == name && account[p.Name] != "" {
+			return p, true
+		}
+		if p.Slot == name && first == nil {
+			first = &api.Account[i]
+		}
+	}
+	if first == nil {
+		return Param{}, false
+	}
+	return *first, true
 }
 
 func (p Param) allows(text string) bool {
@@ -207,18 +243,21 @@ func (a *Adapter) call(e webhook.Endpoint, method, path string, extra map[string
 // account returns one value for an address. What is missing or malformed waits
 // for an operator.
 func (api *API) account(account map[string]string, name string) (string, error) {
-	p, ok := api.param(name)
-	text := account[name]
+	p, ok := api.filling(name, account)
+	if !ok {
+		return "", fault.New(fault.Ours, "api_account_missing", named(name))
+	}
+	text := account[p.Name]
 	if text == "" {
 		text = p.Default
 	}
 	switch {
-	case !ok || text == "":
-		return "", fault.New(fault.Ours, "api_account_missing", named(name))
+	case text == "":
+		return "", fault.New(fault.Ours, "api_account_missing", named(p.Name))
 	case !p.allows(text):
-		return "", fault.New(fault.Ours, "api_account_invalid", named(name))
+		return "", fault.New(fault.Ours, "api_account_invalid", named(p.Name))
 	}
-	return text, nil
+	return p.Before + text, nil
 }
 
 func (api *API) headers(account map[string]string) (http.Header, error) {

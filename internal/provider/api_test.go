@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -190,6 +191,48 @@ func TestAnAccountIsCheckedWhenItIsSet(t *testing.T) {
 	}
 }
 
+// Two values may be for the same place in an address: an endpoint gives one.
+func TestOneValueFillsASlot(t *testing.T) {
+	a := asked()
+	for i := range a.API.Account {
+		if a.API.Account[i].Name == "ledger" {
+			a.API.Account[i].Slot, a.API.Account[i].Before = "book", "ledgers/"
+		}
+	}
+	a.API.Account = append(a.API.Account, provider.Param{
+		Name: "journal", About: "in place of the ledger", Slot: "book", Before: "journals/of/", Alphabet: regexp.MustCompile(`^[a-z]+$`),
+	})
+	a.API.Histories[1].Path, a.API.Redeliver = "/{book}/deliveries", "/{book}/deliveries/{delivery}/again"
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		account       map[string]string
+		checked, path string
+	}{
+		{map[string]string{"ledger": "main"}, "fine", "/api/v1/ledgers/main/deliveries/42/again"},
+		{map[string]string{"journal": "daily"}, "fine", "/api/v1/journals/of/daily/deliveries/42/again"},
+		{map[string]string{}, "fine", "ours api_account_missing: ledger"},
+		{map[string]string{"ledger": "main", "journal": "daily"}, "permanent api_account_twice: journal", "/api/v1/ledgers/main/deliveries/42/again"},
+		{map[string]string{"journal": "a/../b"}, "permanent api_account_invalid: journal", "ours api_account_invalid: journal"},
+	} {
+		if got := problem(a.CheckAccount(tt.account)); got != tt.checked {
+			t.Errorf("%v: %s, want %s", tt.account, got, tt.checked)
+		}
+		e := shop()
+		e.API.Account = map[string]string{"shop": "corner.tally.example"}
+		maps.Copy(e.API.Account, tt.account)
+		call, err := a.RedeliverCall(e, provider.Past{Delivery: "42"})
+		got := call.Path
+		if err != nil {
+			got = problem(err)
+		}
+		if got != tt.path {
+			t.Errorf("%v: %s, want %s", tt.account, got, tt.path)
+		}
+	}
+}
+
 // Proves M4: a credential goes into one header, whole, or nowhere, and no error
 // has it.
 func TestACredentialGoesIntoItsHeader(t *testing.T) {
@@ -260,6 +303,11 @@ func TestAnAPIThatLeadsElsewhereIsRefused(t *testing.T) {
 		`how the credential is shown is not stated`:         func(a *provider.Adapter) { a.API.Auth = provider.Auth{} },
 		`a header for the credential and its style`:         func(a *provider.Adapter) { a.API.Auth = provider.Auth{Style: provider.AuthHeader} },
 		`no sources of its API's facts`:                     func(a *provider.Adapter) { a.API.Sources = nil },
+		`account value ledger has a beginning and no slot`:  func(a *provider.Adapter) { a.API.Account[2].Before = "x/" },
+		`account value version fills a slot, and is there`:  func(a *provider.Adapter) { a.API.Account[1].Slot = "part" },
+		`account value ledger begins with "../"`:            func(a *provider.Adapter) { a.API.Account[2].Slot, a.API.Account[2].Before = "book", "../" },
+		`account value shop fills the host`:                 func(a *provider.Adapter) { a.API.Account[0].Slot, a.API.Host = "place", "{place}" },
+		`slot "shop" of account value ledger is a value's`:  func(a *provider.Adapter) { a.API.Account[2].Slot = "shop" },
 		`a redelivery without its delivery`:                 func(a *provider.Adapter) { a.API.Redeliver = "/again" },
 		`nothing ends it`:                                   func(a *provider.Adapter) { a.API.Histories[1].NewestFirst = false },
 		`how pages are asked for is not stated`:             func(a *provider.Adapter) { a.API.Histories[0].Cursor.Param = "" },

@@ -53,6 +53,12 @@ func (a *Adapter) validateAccount(p *problems) {
 		p.refuse(seen[param.Name] || param.Name == "" || param.Name == "id" || param.Name == "delivery", "account value %q", param.Name)
 		seen[param.Name] = true
 		p.refuse(param.About == "", "account value %s says nothing to people", param.Name)
+		p.refuse(param.Slot == "" && param.Before != "", "account value %s has a beginning and no slot", param.Name)
+		p.refuse(param.Slot != "" && (param.Default != "" || param.Header != ""), "account value %s fills a slot, and is there when it is not given", param.Name)
+		p.refuse(param.Before != "" && !plainPath("/"+param.Before+"x"), "account value %s begins with %q", param.Name, param.Before)
+		p.refuse(param.Slot != "" && slices.Contains(host, param.Slot), "account value %s fills the host", param.Name)
+		_, taken := api.param(param.Slot)
+		p.refuse(taken, "slot %q of account value %s is a value's own name", param.Slot, param.Name)
 		p.refuse(param.Default != "" && !param.allows(param.Default), "account value %s refuses its default", param.Name)
 		if !validateAlphabet(p, "account value "+param.Name, param.Alphabet) {
 			continue
@@ -93,7 +99,7 @@ func (a *Adapter) validateAuth(p *problems) {
 // validateTemplate holds a template to placeholders that are declared.
 func (a *Adapter) validateTemplate(p *problems, template string, own ...string) {
 	for _, name := range placeholders(template) {
-		param, ok := a.API.param(name)
+		param, ok := a.API.filling(name, nil)
 		p.refuse(!ok && !slices.Contains(own, name), "%q names {%s}, which the account does not have", template, name)
 		p.refuse(ok && param.Header != "", "%q names {%s}, which goes into a header", template, name)
 	}

@@ -148,6 +148,8 @@ func TestAccountsOfSenders(t *testing.T) {
 		{"github", "repo", "acme/.", "api_account_invalid"},
 		{"github", "repo", "acme/shop/hooks", "api_account_invalid"},
 		{"github", "repo", "acme", "api_account_invalid"},
+		{"github", "org", "acme", ""},
+		{"github", "org", "acme/shop", "api_account_invalid"},
 		{"github", "hook", "7", ""},
 		{"github", "hook", "7/deliveries", "api_account_invalid"},
 		{"stripe", "account", "acct_1", ""},

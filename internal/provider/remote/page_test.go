@@ -116,6 +116,25 @@ func TestDeliveriesOfGitHub(t *testing.T) {
 		verdict(t, w.client.Redeliver(t.Context(), endpoint("stripe"), adapter(t, "stripe"), provider.Past{Delivery: "1"})))
 }
 
+// An organisation's hook is listed and asked at another address; a repository's
+// hook of the same number is another hook.
+func TestDeliveriesOfAnOrganisation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var again []string
+	w.Redelivered = func(d fakeprovider.Delivery) { again = append(again, d.GUID) }
+	for i, owner := range []string{"acme", "acme/shop"} {
+		w.Deliver(fakeprovider.Delivery{Repo: owner, Hook: "7", ID: int64(i + 1), GUID: "of-" + owner, Event: "ping", Status: 502, At: now()})
+	}
+	a, e := adapter(t, "github"), endpoint("github")
+	e.API.Account = map[string]string{"org": "acme", "hook": "7"}
+	page, err := w.client.Page(t.Context(), e, a, now(), "")
+	same(t, "error", "", verdict(t, err))
+	same(t, "page", provider.Page{Items: []provider.Past{{EventID: "of-acme", Type: "ping", At: now(), Delivery: "1"}}}, page)
+	same(t, "sent again", "", verdict(t, w.client.Redeliver(t.Context(), e, a, provider.Past{Delivery: "1"})))
+	same(t, "what GitHub was asked to send", []string{"of-acme"}, again)
+}
+
 // Shopify's orders are made into events of their own, the same each time.
 func TestOrdersOfShopify(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ func (s *Server) routes() *http.ServeMux {
 	})
 	m.HandleFunc("GET /github/repos/{owner}/{name}/hooks/{hook}/deliveries", s.githubDeliveries)
 	m.HandleFunc("POST /github/repos/{owner}/{name}/hooks/{hook}/deliveries/{delivery}/attempts", s.githubRedeliver)
+	m.HandleFunc("GET /github/orgs/{owner}/hooks/{hook}/deliveries", s.githubDeliveries)
+	m.HandleFunc("POST /github/orgs/{owner}/hooks/{hook}/deliveries/{delivery}/attempts", s.githubRedeliver)
 	return m
 }
 
@@ -195,7 +198,7 @@ func (s *Server) githubRedeliver(w http.ResponseWriter, r *http.Request) {
 func (s *Server) hook(r *http.Request) []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.deliveries[r.PathValue("owner")+"/"+r.PathValue("name")+"/"+r.PathValue("hook")])
+	return slices.Clone(s.deliveries[path.Join(r.PathValue("owner"), r.PathValue("name"), r.PathValue("hook"))])
 }
 
 // link says where the next page is, at the address that the caller used.

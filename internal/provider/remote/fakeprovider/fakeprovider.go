@@ -42,7 +42,7 @@ type Server struct {
 	credentials map[webhook.Provider]string
 	objects     map[place][]*object
 	events      []event
-	deliveries  map[string][]Delivery // by repository and hook
+	deliveries  map[string][]Delivery // by repository or organisation, and hook
 	faults      map[webhook.Provider][]Fault
 	stale       map[webhook.Provider]int
 	pageMax     int
@@ -70,7 +70,7 @@ type event struct {
 
 // Delivery is one of GitHub's tries to send an event.
 type Delivery struct {
-	Repo, Hook    string // "owner/name", "1"
+	Repo, Hook    string // "owner/name", or "owner" for an organisation's hook; "1"
 	ID            int64
 	GUID          string
 	Event, Action string
