@@ -2,6 +2,7 @@ package templatetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -14,21 +15,25 @@ import (
 // environment says which variables each function reads and what they name.
 var environment = map[string]map[string]string{
 	"IngressFunction": {
+		"GOGC": "400", "GOMEMLIMIT": "384MiB",
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays",
 		"INBOX_DAYS": "InboxDays", "COARSE_RATE": "CoarseRate", "COARSE_BURST": "CoarseBurst",
 	},
 	"RelayFunction": {
+		"GOGC": "400", "GOMEMLIMIT": "192MiB",
 		"OUTBOX_TABLE": "OutboxTable", "EVENT_QUEUE_URL": "EventQueue", "DELIVERY_QUEUE_URL": "DeliveryQueue",
 	},
 	"ProcessorFunction": {
+		"GOGC": "400", "GOMEMLIMIT": "384MiB",
 		"INBOX_TABLE": "InboxTable", "OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable",
 		"BUSINESS_TABLE": "BusinessTable", "REGISTRY_TABLE": "RegistryTable", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_INLINE_BYTES": "BodyInlineBytes", "BODY_DAYS": "BodyDays", "INBOX_DAYS": "InboxDays",
 		"RETRY_PROFILE": "RetryProfile", "ATTEMPTS_MAX": "AttemptsMax", "GAP_MINUTES": "GapMinutes", "LEASE_SECONDS": "LeaseSeconds",
 	},
 	"DispatcherFunction": {
+		"GOGC": "400", "GOMEMLIMIT": "384MiB",
 		"OUTBOX_TABLE": "OutboxTable", "BODY_TABLE": "BodyTable", "DELIVERY_TABLE": "DeliveryTable", "REGISTRY_TABLE": "RegistryTable",
 		"DELIVERY_QUEUE_URL": "DeliveryQueue", "BODY_BUCKET": "BodyBucket", "DATA_KEY_ID": "DataKey.Arn",
 		"BODY_DAYS": "BodyDays", "DELIVERY_ATTEMPT_SECONDS": "DeliveryAttemptSeconds", "DELIVERY_LEASE_SECONDS": "DeliveryLeaseSeconds",
@@ -102,6 +107,16 @@ func TestEveryFunctionIsBuiltAndConfiguredAsItsCodeExpects(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, functions(t)); diff != "" {
 		t.Errorf("functions (-want +got):\n%s", diff)
+	}
+}
+
+// The collector's limit leaves a quarter of the memory for what is not on Go's heap.
+func TestTheCollectorsLimitFollowsTheMemory(t *testing.T) {
+	for id, f := range functions(t) {
+		limit, ok := f.Environment["GOMEMLIMIT"]
+		if want := fmt.Sprintf("%gMiB", f.MemoryMB*3/4); ok && limit != want {
+			t.Errorf("%s: GOMEMLIMIT %s beside %g MB, want %s", id, limit, f.MemoryMB, want)
+		}
 	}
 }
 
