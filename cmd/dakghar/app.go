@@ -25,6 +25,7 @@ type app struct {
 	compare  func(ctx context.Context, t target, getenv func(string) string) (*comparison, error)
 	backfill func(ctx context.Context, t target, getenv func(string) string) (*ingress.Backfill, error)
 	dev      func(ctx context.Context, a *app, f devFlags) error
+	get      func(ctx context.Context, url string) ([]byte, error)
 
 	json   bool
 	target target
@@ -79,7 +80,7 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 	},
 		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
 		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(), a.subscriptionCommand(), a.deliveryCommand(),
-		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(),
+		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(), a.providerCommand(),
 	)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)

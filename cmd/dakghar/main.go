@@ -26,6 +26,7 @@ func main() {
 		compare:  connectComparison,
 		backfill: connectBackfill,
 		dev:      runDev,
+		get:      get,
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()

@@ -35,6 +35,7 @@ type shell struct {
 	names      map[string]string
 	compare    func(context.Context, target, func(string) string) (*comparison, error)
 	backfill   func(context.Context, target, func(string) string) (*ingress.Backfill, error)
+	get        func(context.Context, string) ([]byte, error)
 }
 
 func newShell(t *testing.T) *shell {
@@ -57,7 +58,7 @@ func (s *shell) quietly(stdin string, args ...string) result {
 		connect: func(context.Context, target, func(string) string) (*operator.Operator, error) {
 			return s.world.Operator(), nil
 		},
-		compare: s.compare, backfill: s.backfill,
+		compare: s.compare, backfill: s.backfill, get: s.get,
 		dev: func(_ context.Context, a *app, f devFlags) error {
 			a.printf("ready http://%s\n", f.http)
 			return nil

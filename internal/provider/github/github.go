@@ -100,5 +100,6 @@ func addresses() *provider.Addresses {
 			"https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-githubs-ip-addresses",
 			"https://github.blog/changelog/2026-10-29-webhook-ip-ranges-added-to-the-meta-api",
 		},
+		Published: &provider.Published{URL: "https://api.github.com/meta", Member: "hooks"},
 	}
 }

@@ -90,9 +90,10 @@ func addresses() *provider.Addresses {
 			"3.18.12.63", "3.69.109.8", "3.120.168.93", "3.130.192.231", "13.235.14.237", "13.235.122.149", "18.211.135.69", "35.154.171.200",
 			"35.157.207.129", "52.15.183.38", "54.88.130.119", "54.88.130.237", "54.187.174.169", "54.187.205.235", "54.187.216.72",
 		),
-		AsOf:    time.Date(2026, time.September, 4, 0, 0, 0, 0, time.UTC),
-		Except:  "what the command line tool forwards",
-		Sources: []string{"https://stripe.com/files/ips/ips_webhooks.json", "https://docs.stripe.com/ips"},
+		AsOf:      time.Date(2026, time.September, 4, 0, 0, 0, 0, time.UTC),
+		Except:    "what the command line tool forwards",
+		Sources:   []string{"https://stripe.com/files/ips/ips_webhooks.json", "https://docs.stripe.com/ips"},
+		Published: &provider.Published{URL: "https://stripe.com/files/ips/ips_webhooks.json", Member: "WEBHOOKS"},
 	}
 }
 
