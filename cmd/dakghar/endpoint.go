@@ -56,7 +56,7 @@ changes nothing. An id is never used again.`,
 		}
 		n.Types, n.KeepUnknown, n.Overlap, n.Rate, n.Burst, n.BackfillEvery = to.Types, s.keepUnknown, s.overlap, s.rate, s.burst, s.backfill
 		n.Policies, n.Credential, n.Account, n.AllowFrom = to.Policies, to.Credential, to.Account, to.AllowFrom
-		n.Canary = s.canary
+		n.Canary, n.ExpectEvery = s.canary, s.expect
 		n.Provider, n.ID = webhook.Provider(providerName), webhook.EndpointID(id)
 		n.Tenant, n.Scope, n.Why = webhook.Tenant(tenant), webhook.Scope(scope), why
 		created, err := op.Create(ctx, n)

@@ -34,6 +34,7 @@ type NewEndpoint struct {
 	Credential    Secret
 	Account       map[string]string
 	BackfillEvery time.Duration // never
+	ExpectEvery   time.Duration // nothing is expected
 	Why           string
 }
 
@@ -105,6 +106,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	}
 	e = Settings{
 		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, AllowFrom: n.AllowFrom, Canary: &n.Canary, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+		ExpectEvery: &n.ExpectEvery,
 	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
@@ -212,6 +214,8 @@ func difference(a, b webhook.Endpoint) string {
 		return "back-fill"
 	case a.Canary != b.Canary:
 		return "choice of --canary"
+	case a.ExpectEvery != b.ExpectEvery:
+		return "choice of --expect-every"
 	}
 	return ""
 }
