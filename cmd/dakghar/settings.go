@@ -260,15 +260,11 @@ func settingsRows(e webhook.Endpoint) [][]string {
 			add("api account", name+" "+e.API.Account[name])
 		}
 	}
-	if e.BackfillEvery > 0 {
-		add("back-fill", "every "+e.BackfillEvery.String())
-	}
+	add("back-fill", every(e.BackfillEvery))
 	if e.Canary {
 		add("canary", "yes")
 	}
-	if e.ExpectEvery > 0 {
-		add("expect", "every "+e.ExpectEvery.String())
-	}
+	add("expect", every(e.ExpectEvery))
 	return rows
 }
 

@@ -304,6 +304,34 @@ func (o *Operator) Endpoint(ctx context.Context, id webhook.EndpointID) (webhook
 	return e, keysOf(e, o.Now()), nil
 }
 
+// lastEventRows bounds the canaries and back-filled events that [Operator.LastEvent]
+// reads through.
+const lastEventRows = 2000
+
+// LastEvent returns when an endpoint's provider last sent an event that was
+// accepted, within [webhook.ExpectEveryMax]; zero where none is found, or where more
+// canaries and back-filled events are newer than are worth reading.
+func (o *Operator) LastEvent(ctx context.Context, e webhook.Endpoint) (time.Time, error) {
+	now := o.Now()
+	since := now.Add(-webhook.ExpectEveryMax)
+	if since.Before(e.CreatedAt) {
+		since = e.CreatedAt
+	}
+	looked := 0
+	for row, err := range o.Inbox.RecentInbox(ctx, e.ID, since, now.Add(clockAhead)) {
+		if err != nil {
+			return time.Time{}, unreachable("the inbox", err)
+		}
+		if row.Heard() {
+			return row.ReceivedAt, nil
+		}
+		if looked++; looked == lastEventRows {
+			break
+		}
+	}
+	return time.Time{}, nil
+}
+
 func or[T comparable](value, fallback T) T {
 	var zero T
 	if value == zero {
