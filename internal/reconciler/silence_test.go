@@ -335,3 +335,23 @@ func TestALongLookGoesOn(t *testing.T) {
 		t.Errorf("when its time is over: %v", got)
 	}
 }
+
+// When all fall silent at once, a run writes a hundred lines, and the next one the rest. Proves M1.
+func TestOneRunTellsOfAHundred(t *testing.T) {
+	t.Parallel()
+	q := newQuiet(t)
+	for i := range 101 {
+		q.expecting(webhook.EndpointID(fmt.Sprint("demo-", i)), time.Hour)
+	}
+	q.Advance(61 * time.Minute)
+	got, said := q.run()
+	if !cmp.Equal(got, silent(101, 61*time.Minute)) || len(said) != 100 {
+		t.Errorf("first run: %v, %d lines", got, len(said))
+	}
+	if got, said = q.run(); !cmp.Equal(got, silent(101, 61*time.Minute)) || len(said) != 1 {
+		t.Errorf("second run: %v, %d lines", got, len(said))
+	}
+	if got, said = q.run(); !cmp.Equal(got, silent(101, 61*time.Minute)) || len(said) != 0 {
+		t.Errorf("third run: %v, %d lines", got, len(said))
+	}
+}
