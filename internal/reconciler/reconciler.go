@@ -87,6 +87,8 @@ type Policy struct {
 	// AuditTime is kept free for the daily comparison in each run, which has what the
 	// scan leaves besides.
 	AuditTime time.Duration
+	// Silence is how much of a run goes to looking for silent endpoints.
+	Silence SilenceBounds
 	// Lease must be longer than the longest run.
 	Lease time.Duration
 	// Slack is kept free at the end of a run for leaving the cursors behind.

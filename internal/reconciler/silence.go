@@ -17,7 +17,7 @@ type Silence struct {
 	Known   bool // of every endpoint that asks it is known
 	Silent  int
 	OldestS float64 // seconds since the last event of the one that is silent longest; 0 without one
-	// Told are the endpoints that a line is written of in this run, at most [toldMax].
+	// Told are the endpoints that a line is written of in this run.
 	Told []SilentEndpoint
 }
 
@@ -32,13 +32,16 @@ type SilentEndpoint struct {
 	ExpectEvery time.Duration
 }
 
-// Bounds of what looking for silent endpoints takes of a run. What does not fit is
-// left to the next one.
+// SilenceBounds are how much of a run goes to looking for silent endpoints. What does
+// not fit is left to the next one.
+type SilenceBounds struct {
+	Time  time.Duration
+	Days  int // of an endpoint that are looked at; each is a query for each shard, or more
+	Rows  int // that are read; but for canaries and what a back-fill brought the first one ends a look
+	Lines int // that name an endpoint
+}
+
 const (
-	silenceTime = 5 * time.Second
-	silenceDays = 200  // days of an endpoint that are looked at; each is a query for each shard, or more
-	silenceRows = 2000 // rows that are read; but for canaries and what a back-fill brought the first one ends a look
-	toldMax     = 100
 	// tellAgain is how long after a line of a silent endpoint the next one comes.
 	tellAgain = time.Hour
 	// indexLag is how late an event may appear in the index of recent events.
@@ -72,12 +75,12 @@ type ear struct {
 // silence finds which of the endpoints that ask for it heard nothing for too long.
 // As for rotations, a figure that lacks an endpoint would look like a good one.
 func (r *Reconciler) silence(ctx context.Context, endpoints []webhook.Endpoint, report *Report) {
-	ctx, cancel := context.WithTimeout(ctx, silenceTime)
+	ctx, cancel := context.WithTimeout(ctx, r.Policy.Silence.Time)
 	defer cancel()
 	r.ears.mu.Lock()
 	defer r.ears.mu.Unlock()
 	now := r.Now()
-	left := &looks{days: silenceDays, rows: silenceRows}
+	left := &looks{days: r.Policy.Silence.Days, rows: r.Policy.Silence.Rows}
 	seen := Silence{Known: true}
 	for _, e := range r.ears.asked(endpoints) {
 		ear := r.ears.of[e.ID]
@@ -96,7 +99,7 @@ func (r *Reconciler) silence(ctx context.Context, endpoints []webhook.Endpoint, 
 			seen.Silent++
 			seen.OldestS = max(seen.OldestS, ear.quiet(e, now).Seconds())
 		}
-		seen.tell(e, ear, now)
+		seen.tell(e, ear, now, r.Policy.Silence.Lines)
 	}
 	report.Silence = seen
 }
@@ -189,10 +192,10 @@ func (r *Reconciler) hear(ctx context.Context, id webhook.EndpointID, k *ear, fr
 }
 
 // tell adds an endpoint to what is told if that is new, or was told long ago.
-func (s *Silence) tell(e webhook.Endpoint, k *ear, now time.Time) {
+func (s *Silence) tell(e webhook.Endpoint, k *ear, now time.Time, lines int) {
 	begins := k.silent && (k.toldAt.IsZero() || now.Sub(k.toldAt) >= tellAgain)
 	ends := !k.silent && !k.toldAt.IsZero()
-	if !begins && !ends || len(s.Told) == toldMax {
+	if !begins && !ends || len(s.Told) == lines {
 		return
 	}
 	s.Told = append(s.Told, SilentEndpoint{ID: e.ID, Provider: e.Provider, Over: ends, LastEventAt: k.last, ExpectEvery: e.ExpectEvery})
