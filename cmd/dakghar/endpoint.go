@@ -56,7 +56,7 @@ changes nothing. An id is never used again.`,
 		}
 		n.Types, n.KeepUnknown, n.Overlap, n.Rate, n.Burst, n.BackfillEvery = to.Types, s.keepUnknown, s.overlap, s.rate, s.burst, s.backfill
 		n.Policies, n.Credential, n.Account, n.AllowFrom = to.Policies, to.Credential, to.Account, to.AllowFrom
-		n.Canary = s.canary
+		n.Canary, n.ExpectEvery = s.canary, s.expect
 		n.Provider, n.ID = webhook.Provider(providerName), webhook.EndpointID(id)
 		n.Tenant, n.Scope, n.Why = webhook.Tenant(tenant), webhook.Scope(scope), why
 		created, err := op.Create(ctx, n)
@@ -113,8 +113,18 @@ func (a *app) endpointList() *cobra.Command {
 		}
 		var rows [][]string
 		for _, e := range all {
+			var last time.Time
+			if e.ExpectEvery > 0 { // looking takes a moment, and who asks for nothing has not asked
+				if last, err = op.LastEvent(ctx, e); err != nil {
+					return err
+				}
+			}
 			if a.json {
-				if err := a.printJSON(endpointJSON(e, op.URL(e.Provider, e.ID))); err != nil {
+				v := endpointJSON(e, op.URL(e.Provider, e.ID))
+				if e.ExpectEvery > 0 {
+					v.LastEventAt = (*stamp)(&last)
+				}
+				if err := a.printJSON(v); err != nil {
 					return err
 				}
 				continue
@@ -123,12 +133,14 @@ func (a *app) endpointList() *cobra.Command {
 			if !e.PausedAt.IsZero() {
 				is = "paused"
 			}
-			rows = append(rows, []string{string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), op.URL(e.Provider, e.ID)})
+			rows = append(rows, []string{
+				string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), every(e.ExpectEvery), when(last), op.URL(e.Provider, e.ID),
+			})
 		}
 		if a.json {
 			return nil
 		}
-		return a.table("ENDPOINT PROVIDER TENANT STATE CREATED URL", rows)
+		return a.table("ENDPOINT PROVIDER TENANT STATE CREATED EXPECTED LAST_EVENT URL", rows)
 	})
 }
 
@@ -147,6 +159,11 @@ func (a *app) endpointShow() *cobra.Command {
 			return err
 		}
 		v := endpointJSON(e, op.URL(e.Provider, e.ID))
+		last, err := op.LastEvent(ctx, e)
+		if err != nil {
+			return err
+		}
+		v.LastEventAt = (*stamp)(&last)
 		if list, used := op.Addresses(e); used {
 			v.Addresses = addressesJSON(list)
 		}
@@ -159,13 +176,21 @@ func (a *app) endpointShow() *cobra.Command {
 		if err := a.table("", append([][]string{
 			{"endpoint", string(e.ID)}, {"url", v.URL}, {"provider", string(e.Provider)}, {"tenant", string(e.Tenant)},
 			{"scope", string(e.Scope)}, {"types", strings.Join(v.Types, ", ")}, {"keep unknown", yes(e.KeepUnknown)},
-			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)},
+			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)}, {"last event", when(last)},
 		}, slices.Concat(settingsRows(e), addressRows(v.Addresses))...)); err != nil {
 			return err
 		}
 		a.printf("\n")
 		return a.keyTable(keys, false)
 	})
+}
+
+// every shows how often something is; never is empty.
+func every(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return "every " + d.String()
 }
 
 func yes(b bool) string {
@@ -198,6 +223,11 @@ type endpointView struct {
 	API       *apiView                        `json:"api"`
 	BackfillS float64                         `json:"backfill_every_seconds"` // 0 is never
 	Canary    bool                            `json:"canary"`
+	ExpectS   float64                         `json:"expect_every_seconds"` // 0 is for ever
+
+	// LastEventAt is when the provider's last event came; shown with one endpoint, and
+	// in a list of those that expect one.
+	LastEventAt *stamp `json:"last_event_at,omitempty"`
 
 	// Addresses are what "provider" in AllowFrom stands for; shown with one endpoint.
 	Addresses *addressesView `json:"provider_addresses,omitempty"`
@@ -212,7 +242,7 @@ func endpointJSON(e webhook.Endpoint, url string) endpointView {
 		Types: []string{}, KeepUnknown: e.KeepUnknown, OverlapS: e.Overlap.Seconds(), SecretName: e.Secret,
 		CreatedAt: stamp(e.CreatedAt), Revision: e.Revision,
 		PausedAt: stamp(e.PausedAt), Rate: e.Rate, Burst: e.Burst, AllowFrom: allowed(e.AllowFrom), Policies: map[webhook.Kind]webhook.Policy{}, API: apiJSON(e.API),
-		BackfillS: e.BackfillEvery.Seconds(), Canary: e.Canary,
+		BackfillS: e.BackfillEvery.Seconds(), Canary: e.Canary, ExpectS: e.ExpectEvery.Seconds(),
 	}
 	maps.Copy(v.Policies, e.Policies)
 	for _, t := range e.Types {

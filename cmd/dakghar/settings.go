@@ -20,6 +20,7 @@ type settingsFlags struct {
 	allowFrom                []string
 	keepUnknown, canary      bool
 	overlap, backfill        time.Duration
+	expect                   time.Duration
 	rate, burst              int
 	apiSecretFile            string
 }
@@ -37,6 +38,7 @@ func (s *settingsFlags) add(c *cobra.Command) {
 	f.StringSliceVar(&s.account, "api-account", nil, "NAME=VALUE: what the provider's API must be told besides (a shop, a repository); repeat it for several")
 	f.BoolVar(&s.canary, "canary", false, "send it a synthetic event every 5 minutes and have an alarm when one does not arrive; for stacks with the parameter Canary")
 	f.DurationVar(&s.backfill, "backfill-every", 0, "compare the provider's list of events with ours this often, and fetch what is missing; 0 for never")
+	f.DurationVar(&s.expect, "expect-every", 0, "how long the endpoint may be without an event before an alarm says that its provider is silent, 15m to 720h; 0 for ever")
 }
 
 // pairs reads NAME=VALUE.
@@ -86,6 +88,7 @@ func (a *app) settings(c *cobra.Command, s *settingsFlags) (operator.Settings, e
 	for name, set := range map[string]func(){
 		"keep-unknown": func() { to.KeepUnknown = &s.keepUnknown }, "overlap": func() { to.Overlap = &s.overlap }, "rate": func() { to.Rate = &s.rate },
 		"burst": func() { to.Burst = &s.burst }, "backfill-every": func() { to.BackfillEvery = &s.backfill }, "canary": func() { to.Canary = &s.canary },
+		"expect-every": func() { to.ExpectEvery = &s.expect },
 	} {
 		if given(name) {
 			set()
@@ -257,12 +260,11 @@ func settingsRows(e webhook.Endpoint) [][]string {
 			add("api account", name+" "+e.API.Account[name])
 		}
 	}
-	if e.BackfillEvery > 0 {
-		add("back-fill", "every "+e.BackfillEvery.String())
-	}
+	add("back-fill", every(e.BackfillEvery))
 	if e.Canary {
 		add("canary", "yes")
 	}
+	add("expect", every(e.ExpectEvery))
 	return rows
 }
 

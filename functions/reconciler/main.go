@@ -45,6 +45,14 @@ const (
 	slack     = 5 * time.Second
 )
 
+// What looking for silent endpoints may take of a run.
+const (
+	silenceTime  = 5 * time.Second
+	silenceDays  = 200
+	silenceRows  = 2000
+	silenceLines = 100
+)
+
 // The shape of a back-fill's part of a run.
 const (
 	secretCall   = 3 * time.Second  // of one read of a provider's credential
@@ -99,6 +107,7 @@ func wire(getenv func(string) string) (*lambdaedge.Schedule, error) {
 			Policy: reconciler.Policy{
 				AttemptsMax: work.AttemptsMax, Retry: work.Theirs, KeepInbox: life.Inbox,
 				Segments: segments, PageRows: pageRows, AtOnce: atOnce, AuditTime: auditTime, Lease: lease, Slack: slack,
+				Silence: reconciler.SilenceBounds{Time: silenceTime, Days: silenceDays, Rows: silenceRows, Lines: silenceLines},
 			},
 			Now:    time.Now,
 			NewID:  rand.Text,

@@ -154,6 +154,39 @@ func TestRecentInboxReadsOnInALongShard(t *testing.T) {
 	})
 }
 
+// Proves M2: arrivals are the same list for a reader who stops early; a row that
+// cannot be read hides no other.
+func TestArrivalsPassOverWhatCannotBeRead(t *testing.T) {
+	onStores(t, func(t *testing.T, s *dynamo.Store) {
+		var want []webhook.InboxID
+		for i := range 150 { // more than the first rows, and than one batch of the others
+			row := rowAt(i, "demo", noon.Add(-time.Duration(i)*15*time.Minute))
+			accept(t, s, row)
+			want = append(want, row.ID)
+		}
+		update, id := "SET st = :n", want[2]
+		if _, err := s.DB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &s.Tables.Inbox, Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: string(id)}},
+			UpdateExpression: &update, ExpressionAttributeValues: map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "1"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want = slices.Delete(want, 2, 3)
+		wantListed(t, want, func() iter.Seq2[webhook.Inbox, error] {
+			return s.Arrivals(t.Context(), "demo", noon.Add(-40*time.Hour), noon)
+		})
+		for row, err := range s.Arrivals(t.Context(), "demo", noon.Add(-40*time.Hour), noon) {
+			if err != nil || row.ID != want[0] {
+				t.Errorf("the first is %s (%v), want %s", row.ID, err, want[0])
+			}
+			break
+		}
+		for range s.Arrivals(t.Context(), "silent", noon.Add(-40*time.Hour), noon) {
+			t.Error("an endpoint without events has one")
+		}
+	})
+}
+
 func TestFailedInboxListsFailedRowsOfAllEndpoints(t *testing.T) {
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		var want []webhook.InboxID

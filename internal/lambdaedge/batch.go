@@ -213,6 +213,9 @@ func (s *Schedule) Handle(ctx context.Context) error {
 	if r.Rotations.Known {
 		line.Count("rotations_open", r.Rotations.Open).Seconds("rotation_age_s", r.Rotations.OldestS)
 	}
+	if r.Silence.Known {
+		line.Count("silent_endpoints", r.Silence.Silent).Seconds("silent_age_s", r.Silence.OldestS)
+	}
 	for act, n := range r.Acts {
 		line.Count("reconciler_"+act, n)
 	}
@@ -227,8 +230,24 @@ func (s *Schedule) Handle(ctx context.Context) error {
 		s.Log.Write((&telemetry.Line{}).Str("decision", "difference").Str("kind", string(d.Kind)).Str("done", string(d.Deed)).
 			Str("inbox_id", string(d.InboxID)))
 	}
+	for _, e := range r.Silence.Told {
+		s.Log.Write(told(e))
+	}
 	s.Log.Write(line)
 	return errors.Join(r.Err, r.Audit.Err, s.backfill(ctx))
+}
+
+// told is the line of an endpoint that became silent, still is, or is not any more.
+func told(e reconciler.SilentEndpoint) *telemetry.Line {
+	decision := "silent"
+	if e.Over {
+		decision = "silence_over"
+	}
+	line := (&telemetry.Line{Provider: string(e.Provider)}).Str("decision", decision).Str("endpoint_id", string(e.ID)).Str("expect_every", e.ExpectEvery.String())
+	if !e.LastEventAt.IsZero() {
+		line.Str("last_event_at", e.LastEventAt.UTC().Format(time.RFC3339))
+	}
+	return line
 }
 
 // audit adds what the daily comparison found: a count for each kind of

@@ -60,8 +60,8 @@ func ingressMetrics() []Metric {
 func workerMetrics() []Metric { return of(count, "not_a_wake", "newer_wake", kmsFailed, "panic") }
 
 func reconcilerMetrics() []Metric {
-	all := of(seconds, "oldest_open_age_s", "oldest_due_age_s", "audit_age_s", "rotation_age_s")
-	all = append(all, of(count, "looked", "heartbeat", "failed", "rotations_open", "audit_compared", "audit_faults", "backfill_failed")...)
+	all := of(seconds, "oldest_open_age_s", "oldest_due_age_s", "audit_age_s", "rotation_age_s", "silent_age_s")
+	all = append(all, of(count, "looked", "heartbeat", "failed", "rotations_open", "silent_endpoints", "audit_compared", "audit_faults", "backfill_failed")...)
 	for _, act := range reconciler.Acts() {
 		all = append(all, Metric{"reconciler_" + act, count})
 	}
@@ -85,7 +85,7 @@ func Fields() map[string][]string {
 			"decision", "message_id", "topic", "effect_id", "delivery_id", "subscription_id", "event_type", "code", "attempt", "status",
 		}),
 		"canary":     join(always, []string{"provider", "decision", "endpoint_id", "inbox_id", "status", "code", "requests", "http_status"}),
-		"reconciler": join(always, []string{"provider", "decision", "kind", "done", "inbox_id", "endpoint_id", "code", "fault"}),
+		"reconciler": join(always, []string{"provider", "decision", "kind", "done", "inbox_id", "endpoint_id", "code", "fault", "last_event_at", "expect_every"}),
 	}
 }
 

@@ -34,6 +34,7 @@ type NewEndpoint struct {
 	Credential    Secret
 	Account       map[string]string
 	BackfillEvery time.Duration // never
+	ExpectEvery   time.Duration // nothing is expected
 	Why           string
 }
 
@@ -105,6 +106,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	}
 	e = Settings{
 		Types: n.Types, Rate: &n.Rate, Burst: &n.Burst, AllowFrom: n.AllowFrom, Canary: &n.Canary, BackfillEvery: &n.BackfillEvery, Policies: n.Policies, Credential: n.Credential, Account: n.Account,
+		ExpectEvery: &n.ExpectEvery,
 	}.over(e, o.apiSecret(e.ID))
 	var problems []string
 	wrong := func(is bool, format string, args ...any) {
@@ -212,6 +214,8 @@ func difference(a, b webhook.Endpoint) string {
 		return "back-fill"
 	case a.Canary != b.Canary:
 		return "choice of --canary"
+	case a.ExpectEvery != b.ExpectEvery:
+		return "choice of --expect-every"
 	}
 	return ""
 }
@@ -298,6 +302,34 @@ func (o *Operator) Endpoint(ctx context.Context, id webhook.EndpointID) (webhook
 		return e, nil, err
 	}
 	return e, keysOf(e, o.Now()), nil
+}
+
+// lastEventRows bounds the canaries and back-filled events that [Operator.LastEvent]
+// reads through.
+const lastEventRows = 2000
+
+// LastEvent returns when an endpoint's provider last sent an event that was
+// accepted, within [webhook.ExpectEveryMax]; zero where none is found, or where more
+// canaries and back-filled events are newer than are worth reading.
+func (o *Operator) LastEvent(ctx context.Context, e webhook.Endpoint) (time.Time, error) {
+	now := o.Now()
+	since := now.Add(-webhook.ExpectEveryMax)
+	if since.Before(e.CreatedAt) {
+		since = e.CreatedAt
+	}
+	looked := 0
+	for row, err := range o.Inbox.RecentInbox(ctx, e.ID, since, now.Add(clockAhead)) {
+		if err != nil {
+			return time.Time{}, unreachable("the inbox", err)
+		}
+		if row.Heard() {
+			return row.ReceivedAt, nil
+		}
+		if looked++; looked == lastEventRows {
+			break
+		}
+	}
+	return time.Time{}, nil
 }
 
 func or[T comparable](value, fallback T) T {

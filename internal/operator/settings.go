@@ -36,6 +36,8 @@ type Settings struct {
 	Account map[string]string
 	// BackfillEvery is how often the provider's events are compared; 0 is never.
 	BackfillEvery *time.Duration
+	// ExpectEvery is how long the endpoint may be without an event; 0 is for ever.
+	ExpectEvery *time.Duration
 }
 
 // CataloguePolicy stands for the policy that the adapter's catalogue has.
@@ -115,6 +117,7 @@ func (s Settings) over(e webhook.Endpoint, apiSecret string) webhook.Endpoint {
 	set(&e.Canary, s.Canary)
 	set(&e.AllowFrom, s.AllowFrom)
 	set(&e.BackfillEvery, s.BackfillEvery)
+	set(&e.ExpectEvery, s.ExpectEvery)
 	e.Policies = laidOver(e.Policies, s.Policies, CataloguePolicy)
 	if s.Credential.Empty() && len(s.Account) == 0 {
 		return e
@@ -183,6 +186,8 @@ func settingsProblems(a *provider.Adapter, e webhook.Endpoint, credential Secret
 	wrong(e.Burst < 0 || e.Burst > 60*EndpointRateMax, "--burst is 0 to %d requests", 60*EndpointRateMax)
 	wrong(e.Burst > 0 && e.Rate == 0, "--burst goes with --rate: without a rate there is no limit")
 	wrong(e.BackfillEvery != 0 && e.BackfillEvery < BackfillEveryMin, "--backfill-every is 0 (never) or at least %s", BackfillEveryMin)
+	wrong(e.ExpectEvery != 0 && (e.ExpectEvery < webhook.ExpectEveryMin || e.ExpectEvery > webhook.ExpectEveryMax),
+		"--expect-every is 0 (nothing is expected) or %s to %s", webhook.ExpectEveryMin, webhook.ExpectEveryMax)
 	for _, t := range e.Types {
 		_, ok := a.Kind(t)
 		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, typeList(a))

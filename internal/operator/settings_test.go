@@ -120,6 +120,9 @@ func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"a prefix that is none", operator.Settings{AllowFrom: &webhook.AllowFrom{Provider: true, Prefixes: make([]netip.Prefix, 1)}}},
 		{"too many addresses", operator.Settings{AllowFrom: &webhook.AllowFrom{Prefixes: many(webhook.AllowPrefixesMax + 1)}}},
 		{"an address twice", operator.Settings{AllowFrom: &webhook.AllowFrom{Prefixes: slices.Concat(many(1), many(1))}}},
+		{"to expect something more often than a pause is long", operator.Settings{ExpectEvery: ptr(webhook.ExpectEveryMin - time.Second)}},
+		{"to expect something less often than anybody remembers", operator.Settings{ExpectEvery: ptr(webhook.ExpectEveryMax + time.Second)}},
+		{"to expect something before it happened", operator.Settings{ExpectEvery: ptr(-time.Hour)}},
 		{"a signing secret for a credential", operator.Settings{Credential: operator.NewSecret(first)}},
 	}
 	for _, tt := range tests {
@@ -141,12 +144,12 @@ func TestCreateWithSettingsIsRepeatable(t *testing.T) {
 	w := operatortest.New()
 	o := w.Operator()
 	n := demo()
-	n.Rate, n.Burst, n.Credential, n.BackfillEvery = 50, 100, operator.NewSecret(apiFirst), time.Hour
+	n.Rate, n.Burst, n.Credential, n.BackfillEvery, n.ExpectEvery = 50, 100, operator.NewSecret(apiFirst), time.Hour, webhook.ExpectEveryMax
 	if _, err := o.Create(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	e := w.Endpoints["demo"]
-	if e.Rate != 50 || e.Burst != 100 || e.BackfillEvery != time.Hour || e.API == nil || e.API.Secret != "test/api/demo" {
+	if e.Rate != 50 || e.Burst != 100 || e.BackfillEvery != time.Hour || e.ExpectEvery != webhook.ExpectEveryMax || e.API == nil || e.API.Secret != "test/api/demo" {
 		t.Errorf("endpoint %+v", e)
 	}
 	again, err := o.Create(t.Context(), n)
@@ -159,6 +162,66 @@ func TestCreateWithSettingsIsRepeatable(t *testing.T) {
 	n.Credential, n.Rate = operator.NewSecret(apiFirst), 51
 	_, err = o.Create(t.Context(), n)
 	wantRefusal(t, err, "endpoint_exists")
+	n.Rate, n.ExpectEvery = 50, webhook.ExpectEveryMin
+	_, err = o.Create(t.Context(), n)
+	wantRefusal(t, err, "endpoint_exists")
+}
+
+// What an endpoint expects changes like every setting, and 0 ends it. Proves R3 (recorded).
+func TestWhatAnEndpointExpectsChanges(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	for _, tt := range []struct {
+		every   time.Duration
+		existed bool
+	}{{24 * time.Hour, false}, {24 * time.Hour, true}, {webhook.ExpectEveryMin, false}, {0, false}, {0, true}} {
+		u, err := o.Update(t.Context(), "demo", operator.Settings{ExpectEvery: &tt.every}, "a usual day")
+		if err != nil || u.Existed != tt.existed || w.Endpoints["demo"].ExpectEvery != tt.every {
+			t.Errorf("every %s: existed %v, stored %s, error %v", tt.every, u.Existed, w.Endpoints["demo"].ExpectEvery, err)
+		}
+	}
+	if len(w.Acts) != 4 { // the making, and three changes
+		t.Errorf("%d acts are recorded", len(w.Acts))
+	}
+}
+
+// Proves R3, M2: the last event is the provider's own, and not a canary or what a
+// back-fill brought.
+func TestTheLastEventIsTheProvidersOwn(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	e := w.Endpoints["demo"]
+	last := func(want time.Time) {
+		t.Helper()
+		if got, err := o.LastEvent(t.Context(), e); err != nil || !got.Equal(want) {
+			t.Errorf("the last event: %s, %v, want %s", got, err, want)
+		}
+	}
+	put := func(id webhook.InboxID, change func(*webhook.Inbox)) time.Time {
+		w.Advance(time.Hour)
+		row := webhook.Inbox{ID: id, Endpoint: "demo", ReceivedAt: w.Clock, Status: webhook.Received}
+		change(&row)
+		w.Rows[id] = row
+		return w.Clock
+	}
+	last(time.Time{})
+	put("in_canary", func(row *webhook.Inbox) { row.EventType, row.Unwanted = webhook.CanaryType, true })
+	put("in_fetched", func(row *webhook.Inbox) { row.MatchedVersion = webhook.Backfilled })
+	put("in_other", func(row *webhook.Inbox) { row.Endpoint = "other" })
+	last(time.Time{})
+	at := put("in_1", func(row *webhook.Inbox) { row.Unwanted = true })
+	put("in_canary_2", func(row *webhook.Inbox) { row.EventType, row.Unwanted = webhook.CanaryType, true })
+	last(at)
+	w.Advance(webhook.ExpectEveryMax)
+	last(time.Time{})
+	w.Fail = func(call string) error {
+		if call == "RecentInbox" {
+			return operatortest.ErrDown
+		}
+		return nil
+	}
+	_, err := o.LastEvent(t.Context(), e)
+	wantRefusal(t, err, "unavailable")
 }
 
 // A canary comes from an address that nobody can name, so an endpoint has one or a

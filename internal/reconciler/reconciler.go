@@ -17,6 +17,9 @@
 // ties everything together: a look counts only if the fence is still the same
 // when something is written, or when nothing is.
 //
+// It also tells of endpoints: whose changed secret nobody has finished changing, and
+// which heard nothing for longer than they expect. For that it only reads.
+//
 // For what is late the package trusts no index: the due index only makes finding
 // faster than the scan. The daily comparison does walk one, a day after it was
 // written; `dakghar reconcile --full` reads the table itself.
@@ -25,6 +28,7 @@ package reconciler
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"sync"
 	"time"
 
@@ -48,6 +52,9 @@ type Store interface {
 	RewakeDelivery(ctx context.Context, d delivery.Delivery, wakeAt time.Time) (bool, error)
 	Fail(ctx context.Context, c webhook.Change, promise webhook.OutboxID) (bool, error)
 	Endpoint(ctx context.Context, id webhook.EndpointID) (webhook.Endpoint, bool, error)
+	// Arrivals yields an endpoint's events by the time of receipt, newest first, with
+	// both bounds included; a row that cannot be read is passed over.
+	Arrivals(ctx context.Context, e webhook.EndpointID, since, until time.Time) iter.Seq2[webhook.Inbox, error]
 }
 
 // Queue takes wake-ups, one error for each.
@@ -55,7 +62,7 @@ type Queue interface {
 	Send(ctx context.Context, wakes []webhook.Wake, delays []time.Duration) []error
 }
 
-// Reconciler looks after the outbox. All fields are required.
+// Reconciler looks after the outbox. All fields are required. It is not to be copied.
 type Reconciler struct {
 	Store  Store
 	Queue  Queue
@@ -63,6 +70,8 @@ type Reconciler struct {
 	Now    func() time.Time
 	NewID  func() string
 	Chance func() float64
+
+	ears ears
 }
 
 // Policy holds the numbers that an operator chooses.
@@ -78,6 +87,8 @@ type Policy struct {
 	// AuditTime is kept free for the daily comparison in each run, which has what the
 	// scan leaves besides.
 	AuditTime time.Duration
+	// Silence is how much of a run goes to looking for silent endpoints.
+	Silence SilenceBounds
 	// Lease must be longer than the longest run.
 	Lease time.Duration
 	// Slack is kept free at the end of a run for leaving the cursors behind.
@@ -107,6 +118,8 @@ type Report struct {
 	OldestDueS float64
 	// Rotations is what the endpoints say of keys that were changed.
 	Rotations Rotations
+	// Silence is which endpoints heard nothing for longer than they expect.
+	Silence Silence
 	// Audit is what the daily comparison did in this run.
 	Audit AuditReport
 }
@@ -158,7 +171,7 @@ func (r *Reconciler) Run(ctx context.Context) Report {
 	defer cancel()
 	r.due(work, &report)
 	r.deliveries(work, &report)
-	r.rotations(work, &report)
+	r.lookAtEndpoints(work, &report)
 	scan, done := sooner(work, r.Policy.AuditTime)
 	cursors := r.scan(scan, decodeCursors(state, r.Policy.Segments), &report)
 	done()

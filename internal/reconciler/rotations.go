@@ -18,20 +18,28 @@ type Rotations struct {
 	OldestS float64 // seconds since the oldest of them began; 0 without one
 }
 
-// rotationsTime bounds what looking at the endpoints takes of a run. It is enough
-// for some ten thousand; beyond that there is no figure rather than no run.
-const rotationsTime = 5 * time.Second
+// endpointsTime bounds what reading the endpoints takes of a run. It is enough for
+// some ten thousand; beyond that there is no figure rather than no run.
+const endpointsTime = 5 * time.Second
 
-// rotations looks at each endpoint's list of keys, and at no key. A figure that
-// lacks an endpoint would look like a good one, so there is none then.
-func (r *Reconciler) rotations(ctx context.Context, report *Report) {
-	ctx, cancel := context.WithTimeout(ctx, rotationsTime)
-	defer cancel()
-	endpoints, err := r.endpoints(ctx)
-	if err != nil {
-		report.note(unlessOver(ctx, err))
+// lookAtEndpoints reads every endpoint's row once. A figure that lacks an endpoint
+// would look like a good one, so there is none then.
+func (r *Reconciler) lookAtEndpoints(ctx context.Context, report *Report) {
+	reading, cancel := context.WithTimeout(ctx, endpointsTime)
+	endpoints, err := r.endpoints(reading)
+	err = unlessOver(reading, err)
+	read := err == nil && reading.Err() == nil
+	cancel()
+	report.note(err)
+	if !read {
 		return
 	}
+	r.rotations(endpoints, report)
+	r.silence(ctx, endpoints, report)
+}
+
+// rotations looks at each endpoint's list of keys, and at no key.
+func (r *Reconciler) rotations(endpoints []webhook.Endpoint, report *Report) {
 	now := r.Now()
 	seen := Rotations{Known: true}
 	for _, e := range endpoints {

@@ -377,6 +377,7 @@ func (w *World) newReconciler(cfg aws.Config, o Options) *lambdaedge.Schedule {
 			Policy: reconciler.Policy{
 				AttemptsMax: o.AttemptsMax, Retry: backoff.Schedule{First: 15 * time.Second, Max: time.Hour}, KeepInbox: life,
 				Segments: 2, PageRows: 10, AtOnce: 1, AuditTime: 25 * time.Second, Lease: 90 * time.Second, Slack: 5 * time.Second,
+				Silence: reconciler.SilenceBounds{Time: time.Minute, Days: 200, Rows: 2000, Lines: 100},
 			},
 		},
 		Log: telemetry.New(w.Log, "reconciler", now),

@@ -74,6 +74,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		"CanaryMissing":          {"Dakghar canary_missing", "CanaryFunction", "Sum", above, 0.0, good},
 		"CanarySilent":           {"Dakghar canary_missing", "CanaryFunction", "SampleCount", below, 1.0, bad},
 		"SignaturesFail":         {"INSIGHT_RULE_METRIC('${AWS::StackName}-signature-failures', 'MaxContributorValue')", "", "null", above, ref("SignatureFailuresMax"), good},
+		"AddressesRefused":       {"Dakghar refused_source_not_allowed", "IngressFunction", "Sum", above, ref("SourceRefusalsMax"), good},
 		"LimitsUnasked":          {"Dakghar limiter_degraded", "IngressFunction", "Sum", above, 0.0, good},
 		"SecretsAge":             {"Dakghar secret_cache_age_s", "IngressFunction", "Maximum", above, ref("SecretAgeSecondsMax"), good},
 		"LoopsDropped":           {"SUM(METRICS()) of Sum AWS/Lambda RecursiveInvocationsDropped", "RelayFunction ProcessorFunction DispatcherFunction", "null", above, 0.0, good},
@@ -95,6 +96,7 @@ func TestAlarmsStandOnDurableState(t *testing.T) {
 		},
 		"BodiesExpire":      {"Dakghar reconciler_body_warning", "ReconcilerFunction", "Sum", above, 0.0, good},
 		"RotationForgotten": {"age / 86400 of Maximum Dakghar rotation_age_s", "ReconcilerFunction", "null", above, ref("RotationDaysMax"), good},
+		"ProviderSilent":    {"Dakghar silent_endpoints", "ReconcilerFunction", "Maximum", above, 0.0, good},
 		"BackfillFails":     {"Dakghar backfill_failed", "ReconcilerFunction", "Sum", above, 0.0, good},
 		"ReconcilerSilent":  {"AWS/Lambda Invocations", "ReconcilerFunction", "Sum", below, 1.0, bad},
 		"ReconcilerFails":   {"AWS/Lambda Errors", "ReconcilerFunction", "Sum", above, 0.0, good},
@@ -213,6 +215,8 @@ func TestTheInsightRuleReadsFieldsThatExist(t *testing.T) {
 // Of the alarms that are not in PromiseAtRisk, why nobody is woken for them.
 var notUrgent = map[string]string{
 	"SignaturesFail":          "a stranger can ring it with forgeries; a provider tries again for hours or days, and the endpoint's owner looks in the morning",
+	"AddressesRefused":        "as SignaturesFail: a provider tries again for hours or days, and whoever keeps the list looks in the morning",
+	"ProviderSilent":          "a provider with nothing to say looks the same, and it was silent for as long as its owner allows already",
 	"LimitsUnasked":           "nobody is refused: each process lets in its own share",
 	"RelayGaveUp":             "the reconciler publishes those rows within minutes; OldestOpenWaits rings where it does not",
 	"RelayFailureUnreported":  "as RelayGaveUp",

@@ -279,6 +279,7 @@ func TestDefaultsAreSafe(t *testing.T) {
 		"OldestOpenSecondsMax":          600.0,
 		"QueueSecondsMax":               300.0,
 		"SignatureFailuresMax":          50.0,
+		"SourceRefusalsMax":             0.0,
 		"SecretAgeSecondsMax":           1800.0,
 		"ThrottlesMax":                  10.0,
 		"RotationDaysMax":               14.0,

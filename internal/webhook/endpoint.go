@@ -40,6 +40,9 @@ type Endpoint struct {
 	// Canary has a synthetic event sent to the endpoint again and again, to see that
 	// events arrive.
 	Canary bool `json:",omitempty"`
+	// ExpectEvery is how long the endpoint may be without an event of its provider's
+	// before somebody is told; 0 is for ever.
+	ExpectEvery time.Duration `json:",omitempty"`
 	// Overlap is how long a previous key stays trusted after the first match of
 	// the newer one.
 	Overlap time.Duration
