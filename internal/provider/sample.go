@@ -130,7 +130,7 @@ func (d *document) describe(k Kind, o SampleOptions) error {
 		d.replace(r.Parent, o.ParentID)
 	}
 	if o.Version > 0 {
-		d.replace(slices.Concat(r.Version, r.Round), strconv.FormatInt(o.Version, 10))
+		d.number(slices.Concat(r.Version, r.Round), o.Version)
 	}
 	d.pay(r, o)
 	if o.State == "" || o.State == k.State {
@@ -158,6 +158,20 @@ func (d *document) replace(paths []string, text string) {
 		}
 	}
 	d.set(at, text)
+}
+
+// number writes a version or a round, as a time where one stands.
+func (d *document) number(paths []string, n int64) {
+	text := strconv.FormatInt(n, 10)
+	for _, p := range paths {
+		if there := d.find(p); there != nil && there.kind != 'n' {
+			if there.kind == '"' {
+				text = time.Unix(n, 0).UTC().Format(time.RFC3339)
+			}
+			break
+		}
+	}
+	d.replace(paths, text)
 }
 
 func (d *document) pay(r *Reading, o SampleOptions) {
