@@ -28,7 +28,8 @@ type SampleOptions struct {
 	ObjectID, ParentID, State string
 	Amount                    int64
 	Currency                  string
-	// Version is the object's version, or its round; zero leaves the sample's.
+	// Version is the object's version, or its round; zero leaves the sample's, and a
+	// sample that has none keeps none.
 	Version int64
 	// At is the event's time by the sender's clock; zero leaves the sample's.
 	At time.Time
@@ -160,18 +161,20 @@ func (d *document) replace(paths []string, text string) {
 	d.set(at, text)
 }
 
-// number writes a version or a round, as a time where one stands.
+// number writes a version or a round at the first of the paths that the sample
+// has, as a time where one stands. What has come to its end may have none.
 func (d *document) number(paths []string, n int64) {
-	text := strconv.FormatInt(n, 10)
 	for _, p := range paths {
-		if there := d.find(p); there != nil && there.kind != 'n' {
-			if there.kind == '"' {
-				text = time.Unix(n, 0).UTC().Format(time.RFC3339)
-			}
-			break
+		switch there := d.find(p); {
+		case there == nil || there.kind == 'n':
+			continue
+		case there.kind == '"':
+			d.set(p, time.Unix(n, 0).UTC().Format(time.RFC3339))
+		default:
+			d.set(p, strconv.FormatInt(n, 10))
 		}
+		return
 	}
-	d.replace(paths, text)
 }
 
 func (d *document) pay(r *Reading, o SampleOptions) {

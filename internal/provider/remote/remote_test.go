@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(fake)
 	way := egress.New(egress.Config{AllowLoopback: true})
 	t.Cleanup(func() { way.CloseIdle(); server.Close() })
-	secrets := texts{"stripe": "sk_" + hidden, "github": "ghp_" + hidden, "shopify": "shpat_" + hidden, "razorpay": "rzp:" + hidden}
+	secrets := texts{"stripe": "sk_" + hidden, "github": "ghp_" + hidden, "shopify": "shpat_" + hidden, "razorpay": "rzp:" + hidden, "paddle": "pdl_live_apikey_" + hidden}
 	for name, text := range secrets {
 		fake.Credential(webhook.Provider(name), text)
 	}
@@ -209,6 +209,26 @@ func objects() map[string]struct {
 			`{"id":"disp_AHfqOvkldwsbqt","entity":"dispute","payment_id":"pay_EsyWjHrfzb59eR","amount":10000,"currency":"INR","amount_deducted":9000,"status":"lost"}`,
 			webhook.Facts{ObjectType: webhook.Dispute, ObjectID: "disp_AHfqOvkldwsbqt", State: "lost", Amount: 9000, Currency: "INR", Credit: -1, ParentID: "pay_EsyWjHrfzb59eR"},
 		},
+		"a payment of Paddle's that was completed, though the event said that a try failed": {
+			"paddle", "transactions", "transaction.payment_failed",
+			`{"id":"txn_01hv8wptq8987qeep44cyrewp9","status":"completed","currency_code":"JPY","subscription_id":"sub_1","details":{"totals":{"total":"1100","grand_total":"1000","currency_code":"JPY"}},"payments":[{"status":"captured"},{"status":"error"}],"updated_at":"2026-03-01T11:59:30.000000Z"}`,
+			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "txn_01hv8wptq8987qeep44cyrewp9", State: "succeeded", Amount: 1000, Currency: "JPY", Credit: 1, ParentID: "sub_1", UpdatedAt: updated},
+		},
+		"a payment of Paddle's of which the last try failed": {
+			"paddle", "transactions", "transaction.ready",
+			`{"id":"txn_2","status":"ready","currency_code":"USD","subscription_id":null,"details":{"totals":{"grand_total":"1000","currency_code":"USD"}},"payments":[{"status":"error"}],"updated_at":"2026-03-01T11:59:30Z"}`,
+			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "txn_2", State: "failed", Amount: 1000, Currency: "USD", UpdatedAt: updated},
+		},
+		"a payment of Paddle's that is tried again": {
+			"paddle", "transactions", "transaction.updated",
+			`{"id":"txn_3","status":"ready","currency_code":"USD","subscription_id":null,"details":{"totals":{"grand_total":"1000","currency_code":"USD"}},"payments":[{"status":"action_required"},{"status":"error"}],"updated_at":"2026-03-01T11:59:30Z"}`,
+			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "txn_3", State: "requires_action", Amount: 1000, Currency: "USD", UpdatedAt: updated},
+		},
+		"a subscription of Paddle's that goes on, though the event said paused": {
+			"paddle", "subscriptions", "subscription.paused",
+			`{"id":"sub_01hv8x29kz0t586xy6zn1a62ny","status":"active","customer_id":"ctm_1","current_billing_period":{"starts_at":"2026-03-01T11:00:00.5Z","ends_at":"2026-04-01T11:00:00Z"},"paused_at":null,"updated_at":"2026-03-01T11:59:30Z"}`,
+			webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "sub_01hv8x29kz0t586xy6zn1a62ny", State: "active", Version: 1772362800, HasVersion: true, ParentID: "ctm_1", UpdatedAt: updated},
+		},
 		"an order of Shopify's": {
 			"shopify", "orders", "orders/create",
 			`{"id":820982911946154508,"order_number":1001,"financial_status":"paid","fulfillment_status":null,"cancelled_at":null,"total_price":"42.00","currency":"USD","line_items":[],"updated_at":"2026-03-01T06:59:30-05:00"}`,
@@ -297,6 +317,8 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		{"another sender has no such header", "stripe", fakeprovider.Fault{Status: 403, Header: header("X-RateLimit-Remaining", "0")}, read{Verdict: "ours api_credential_refused"}},
 		{"not this credential", "stripe", fakeprovider.Fault{Status: 401}, read{Verdict: "ours api_credential_refused"}},
 		{"out of order", "stripe", fakeprovider.Fault{Status: 500}, read{Verdict: "theirs api_unavailable"}},
+		{"too much, of Paddle", "paddle", fakeprovider.Fault{Status: 429, Header: header("Retry-After", "30")}, read{Verdict: "theirs api_throttled", After: 30 * time.Second}},
+		{"not Paddle's key, or not of this host", "paddle", fakeprovider.Fault{Status: 403, Body: `{"error":{"type":"request_error","code":"forbidden"}}`}, read{Verdict: "ours api_credential_refused"}},
 		{"out of order for a while", "stripe", fakeprovider.Fault{Status: 503, Header: header("Retry-After", "120")}, read{Verdict: "theirs api_unavailable", After: 2 * time.Minute}},
 		{"elsewhere", "github", fakeprovider.Fault{Status: 301, Header: header("Location", "http://169.254.169.254/")}, read{Verdict: "theirs api_redirected"}},
 		{"not like this", "stripe", fakeprovider.Fault{Status: 400, Body: `{"error":{"message":"no"}}`}, read{Verdict: "theirs api_refused"}},
@@ -309,7 +331,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		types := map[webhook.Provider]struct {
 			eventType webhook.EventType
 			id        string
-		}{"stripe": {"refund.failed", "re_1"}, "github": {"repository.edited", "repository:1"}, "shopify": {"orders/paid", "1"}, "razorpay": {"order.paid", "order_1"}}
+		}{"stripe": {"refund.failed", "re_1"}, "github": {"repository.edited", "repository:1"}, "shopify": {"orders/paid", "1"}, "razorpay": {"order.paid", "order_1"}, "paddle": {"transaction.paid", "txn_1"}}
 		w.Next(tt.provider, tt.fault)
 		if tt.fault.Drop {
 			w.Next(tt.provider, tt.fault, tt.fault) // the connection is tried once more
@@ -376,8 +398,8 @@ func TestTheCredential(t *testing.T) {
 func TestAnIDThatLeadsElsewhereIsNotAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for p, eventType := range map[webhook.Provider]webhook.EventType{"stripe": "refund.failed", "razorpay": "order.paid", "shopify": "orders/paid", "github": "repository.edited"} {
-		for _, id := range []string{"", "re_1/../../accounts", "order_1?x", "1/../2", "repository:1/..", "repository:", "1.json", "%2e%2e", "re_1\nX: y"} {
+	for p, eventType := range map[webhook.Provider]webhook.EventType{"stripe": "refund.failed", "razorpay": "order.paid", "shopify": "orders/paid", "github": "repository.edited", "paddle": "transaction.paid"} {
+		for _, id := range []string{"", "txn_1/adjustments", "txn_1?include=customer", "sub_1", "re_1/../../accounts", "order_1?x", "1/../2", "repository:1/..", "repository:", "1.json", "%2e%2e", "re_1\nX: y"} {
 			same(t, string(p)+" "+id, read{Verdict: "permanent object_id_unfetchable"}, w.read(t.Context(), t, p, eventType, id))
 		}
 	}
