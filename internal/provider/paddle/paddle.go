@@ -3,8 +3,8 @@
 //
 // # Signature
 //
-// Paddle-Signature is "ts=<unix seconds>;h1=<hex>", with one h1 for each secret
-// while one is being rotated. Each is HMAC-SHA256 over "<ts>:<body>" under the
+// Paddle-Signature is "ts=<unix seconds>;h1=<hex>", with at least one h1, and more
+// while a secret is being rotated. Each is HMAC-SHA256 over "<ts>:<body>" under the
 // whole secret, "pdl_ntfset_" included. It covers id, type and the time of the
 // attempt. Paddle's own Go library takes exactly one h1.
 //
@@ -22,6 +22,10 @@
 // same event_id and has another notification_id in its body, so the bytes of one
 // event do differ. Two destinations at one endpoint differ in the same way.
 //
+// What the webhook simulator sends is signed like a real event, and would be
+// applied like one; its ids begin with ntfsimevt_. A destination whose usage type is
+// Platform, which is the default, gets none.
+//
 // # Order
 //
 // None is promised: Paddle advises occurred_at, which is a clock's reading and
@@ -33,8 +37,8 @@
 // A payment is a transaction. Only transaction.completed carries its money:
 // paid comes a moment before it, without the subscription and the fees, and is
 // shown as authorised. transaction.updated and revised are notices, since every
-// change of the state has an event of its own, and a revision changes totals that
-// were counted.
+// change of the state has an event of its own, and a revision may change totals
+// that were counted.
 //
 // adjustment.created and updated are told apart by their action, which stands
 // behind the type: "adjustment.created/refund". A refund takes its money when it is
@@ -53,13 +57,16 @@
 //
 // developer.paddle.com/webhooks/about (how-webhooks-work, signature-verification,
 // respond-to-webhooks), /webhooks/transactions, /webhooks/subscriptions,
-// /webhooks/adjustments, /api-reference/notifications/replay-notification,
+// /webhooks/adjustments, /webhooks/simulator/test-webhooks,
+// /api-reference/notifications/replay-notification,
 // /api-reference/about/data-types, /changelog/2023/transaction-paid-event-status,
 // /changelog/2024/event-notification-retention-changes;
+// paddle.com/help/manage/risk-prevention/understanding-chargebacks-with-paddle;
 // github.com/PaddleHQ/paddle-go-sdk webhook_verifier.go and its test,
 // pkg/paddlenotification; github.com/PaddleHQ/paddle-node-sdk
-// src/notifications/helpers/webhooks-validator.ts; for a sandbox's retries and the
-// several h1, which Paddle's pages mention in half a sentence, hookdeck.com.
+// src/notifications/helpers/webhooks-validator.ts. By others only: a sandbox's
+// retries, and that it is a rotation which brings several h1 (hookdeck.com,
+// github.com/hookdeck/webhook-skills).
 package paddle
 
 import (
