@@ -91,9 +91,9 @@ func (a *app) backfillCommand() *cobra.Command {
 		Short: "Fetch the events that a provider had and that never came",
 		Long: `List what a provider had since a time, by its own API, and take in what is missing, under
 the same unique key as a delivery: what came is left alone, and what comes later is a
-duplicate. Stripe lists events; GitHub lists deliveries, and is asked to send the missing
-ones again; Shopify and Razorpay list objects, of which an event is made that says what
-the object has become.
+duplicate. Stripe and Paddle list events; GitHub lists deliveries, and is asked to send the
+missing ones again; Shopify and Razorpay list objects, of which an event is made that says
+what the object has become.
 
 It shows what the first page says, and asks. It waits where the provider asks for that.
 An interrupted run goes on with --resume, from its place in the list; so does the

@@ -66,7 +66,7 @@ changes nothing. An id is never used again.`,
 		return a.showCreated(created)
 	})
 	f := c.Flags()
-	f.StringVar(&providerName, "provider", "", "the provider: stripe, github, shopify, slack, razorpay, standard-webhooks, svix")
+	f.StringVar(&providerName, "provider", "", "the provider: stripe, github, shopify, slack, razorpay, paddle, standard-webhooks, svix")
 	f.StringVar(&id, "id", "", "the endpoint's id: 1 to 40 lower-case letters, digits and inner hyphens")
 	f.StringVar(&file, "secret-file", "", "file with the provider's signing secret, - for standard input")
 	f.StringVar(&tenant, "tenant", "", `who owns it (default "default")`)

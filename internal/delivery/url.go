@@ -250,7 +250,8 @@ func words(name string) []string {
 // behind it that no word is meant, and the three parts of a JWT.
 var secretText = regexp.MustCompile(`(?i)(^|[^a-z0-9])(` + strings.Join([]string{
 	`(sk|rk|pk|rzp)_(live|test)_[a-z0-9_\-]{8,}`, `sk-((proj|ant|live|test)[a-z0-9]*-)?[a-z0-9]{20,}`, // Stripe, Razorpay, OpenAI
-	`wh(sec|sk)_[a-z0-9+/=_\-]{8,}`,                                                  // Standard Webhooks
+	`wh(sec|sk)_[a-z0-9+/=_\-]{8,}`,                                    // Standard Webhooks
+	`pdl_(live|sdbx)_apikey_[a-z0-9_]{8,}`, `pdl_ntfset_[a-z0-9_]{8,}`, // Paddle
 	`gh[opusr]_[a-z0-9]{16,}`, `github_pat_[a-z0-9_]{16,}`, `glpat-[a-z0-9_\-]{16,}`, // GitHub, GitLab
 	`xox[abeprs]-[a-z0-9\-]{8,}`, `shp(at|ca|pa|ss)_[a-z0-9]{16,}`, // Slack, Shopify
 	`(akia|asia|aiza)[a-z0-9_\-]{16,}`, `ya29\.[a-z0-9_\-]{16,}`, `sg\.[a-z0-9_\-]{16,}`, // AWS, Google, SendGrid

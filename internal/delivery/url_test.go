@@ -94,7 +94,7 @@ func TestASecretInAnAddressIsRefused(t *testing.T) {
 		"?token=x", "?access_token=x", "?accessToken=x", "?api_key=x", "?apikey=x", "?apiKey=x", "?API-KEY=x", "?key=x", "?X-Amz-Signature=x", "?sig=x", "?auth=x", "?auth[token]=x", "?auth%5Btoken%5D=x",
 		"?token1=x", "?tokens=x", "?my.token=x", "?%74oken=x", "?%2574oken=x", "?userPassword=x", "?pwd=x", "?pass=x", "?client-secret=x", "?clientSecret=x", "?jwt=x", "?sessionId=x", "?JSESSIONID=x", "?Authorization=x",
 		"?subscription-key=x", "?hmac=x", "?token", "?a=1&token=", "/a;token=x", "/token=x", "/x;jsessionid=1",
-		"?q=sk_live_4eC39HqLyjWDarjtT1zdp7dc", "?q=whsec_C2FVsBQIhrscChlQIMV", "?q=ghp_16C7e42F292c6912E7710c838347Ae178B4a", "?q=xoxb-123456789012-abc", "?q=AKIAIOSFODNN7EXAMPLE",
+		"?q=sk_live_4eC39HqLyjWDarjtT1zdp7dc", "?q=whsec_C2FVsBQIhrscChlQIMV", "?q=pdl_live_apikey_01gtgztp8f4kek", "?q=pdl_sdbx_apikey_01gtgztp8f4kek", "?q=pdl_ntfset_01hsdn8d43dt7m", "?q=ghp_16C7e42F292c6912E7710c838347Ae178B4a", "?q=xoxb-123456789012-abc", "?q=AKIAIOSFODNN7EXAMPLE",
 		"?q=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "?q=Bearer+abc", "?q=Basic%20YTpi", "?q=da39a3ee5e6b4b0d3255bfef95601890afd80709", "?q=1%2Csk_live_4eC39HqLyjWDarjtT1zdp7dc",
 		"/services/T00000000/B00000000/aB3dE6gH9jK2mN5pQ8sT1vWx", "/hooks/sk_live_4eC39HqLyjWDarjtT1zdp7dc", "/token/a1b2c3d4", "/%73k_live_4eC39HqLyjWDarjtT1zdp7dc", "/%2573k_live_4eC39HqLyjWDarjtT1zdp7dc",
 		"/api/webhooks/123/d7Hf-Kq2Zx9Lw4Vb1Nc8Mk5Jd3Gf6Tr0Ys", "?da39a3ee5e6b4b0d3255bfef95601890afd80709=1",

@@ -29,7 +29,7 @@ func TestACanaryIsTakenEverywhereAndActedOnNowhere(t *testing.T) {
 	t.Parallel()
 	w := sim.New(t, sim.Options{})
 	secrets := map[webhook.Provider]string{
-		"stripe": stripeSecret, "github": githubSecret, "shopify": githubSecret, "slack": githubSecret, "razorpay": githubSecret,
+		"stripe": stripeSecret, "github": githubSecret, "shopify": githubSecret, "slack": githubSecret, "razorpay": githubSecret, "paddle": githubSecret,
 		"standard-webhooks": "whsec_ZGFrZ2hhci1jYW5hcnktdGVzdHMtb25seQ==", "svix": "whsec_ZGFrZ2hhci1jYW5hcnktdGVzdHMtdHdv",
 	}
 	if len(secrets) != len(w.Providers.All()) {

@@ -233,7 +233,7 @@ func TestCreateRefusesWhatMakesNoSense(t *testing.T) {
 		change func(*operator.NewEndpoint)
 		want   string // in the problem
 	}{
-		{"a provider that nobody knows", func(n *operator.NewEndpoint) { n.Provider = "strip" }, `--provider "strip" is none of github, razorpay, shopify, slack, standard-webhooks, stripe, svix`},
+		{"a provider that nobody knows", func(n *operator.NewEndpoint) { n.Provider = "strip" }, `--provider "strip" is none of github, paddle, razorpay, shopify, slack, standard-webhooks, stripe, svix`},
 		{"an id with capitals", func(n *operator.NewEndpoint) { n.ID = "Demo" }, "--id is 1 to 40 lower-case letters"},
 		{"no id", func(n *operator.NewEndpoint) { n.ID = "" }, "--id is 1 to 40"},
 		{"a tenant that is too long", func(n *operator.NewEndpoint) { n.Tenant = webhook.Tenant(strings.Repeat("a", 33)) }, "--tenant is 1 to 32"},

@@ -48,7 +48,7 @@ func results(sent []operator.Sent) []string {
 func secrets() map[webhook.Provider]string {
 	return map[webhook.Provider]string{
 		"stripe": first, "github": "a-long-enough-secret-of-ours", "shopify": "a-long-enough-secret-of-ours",
-		"slack": "0123456789abcdef0123456789abcdef", "razorpay": "a-long-enough-secret-of-ours",
+		"slack": "0123456789abcdef0123456789abcdef", "razorpay": "a-long-enough-secret-of-ours", "paddle": "pdl_ntfset_a-long-enough-secret-of-ours",
 		"standard-webhooks": "whsec_" + "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "svix": "whsec_" + "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
 	}
 }

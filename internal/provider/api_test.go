@@ -313,6 +313,7 @@ func TestAnAPIThatLeadsElsewhereIsRefused(t *testing.T) {
 		`how pages are asked for is not stated`:             func(a *provider.Adapter) { a.API.Histories[0].Cursor.Param = "" },
 		`pages of 0`:                                        func(a *provider.Adapter) { a.API.Histories[0].Cursor.Size = 0 },
 		`whether there are more`:                            func(a *provider.Adapter) { a.API.Histories[0].Cursor.More = "" },
+		`an id that no page is asked for by`:                func(a *provider.Adapter) { a.API.Histories[1].Cursor.ID = "guid" },
 		`no time`:                                           func(a *provider.Adapter) { a.API.Histories[0].At = nil },
 		`deliveries without id or type`:                     func(a *provider.Adapter) { a.API.Histories[1].Listed.Type = nil },
 		`deliveries and objects`:                            func(a *provider.Adapter) { a.API.Histories[1].Made = a.API.Histories[2].Made },

@@ -82,6 +82,8 @@ func TestFacts(t *testing.T) {
 		{"a version", "changed", `{"object":"o1","version":0}`, webhook.Facts{ObjectType: webhook.Object, ObjectID: "o1", HasVersion: true}, ""},
 		{"a round and a state", "moved", `{"object":"o1","round":3,"status":"off"}`,
 			webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "o1", State: "paused", Version: 3, HasVersion: true}, ""},
+		{"a round that a time names", "moved", `{"object":"o1","round":"2026-03-01T13:00:00.9+01:00","status":"on"}`,
+			webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "o1", State: "active", Version: 1772366400, HasVersion: true}, ""},
 		{"no round", "moved", `{"object":"o1","status":"on"}`, webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "o1", State: "active"}, ""},
 		{"no object", "paid", `{"amount":4200,"currency":"eur"}`, webhook.Facts{}, "object_id_missing"},
 		{"an object's id with a space", "paid", `{"object":"o 1","amount":4200,"currency":"eur"}`, webhook.Facts{}, "object_id_invalid"},
@@ -100,6 +102,9 @@ func TestFacts(t *testing.T) {
 		{"a version of null", "changed", `{"object":"o1","version":null}`, webhook.Facts{}, "version_missing"},
 		{"a negative version", "changed", `{"object":"o1","version":-1}`, webhook.Facts{}, "version_invalid"},
 		{"a version as text", "changed", `{"object":"o1","version":"1"}`, webhook.Facts{}, "version_invalid"},
+		{"a version that a time names", "changed", `{"object":"o1","version":"2026-03-01T12:00:00Z"}`, webhook.Facts{}, "version_invalid"},
+		{"a round as text", "moved", `{"object":"o1","round":"3","status":"on"}`, webhook.Facts{}, "version_invalid"},
+		{"a round that a time of nobody names", "moved", `{"object":"o1","round":"0001-01-01T00:00:00Z","status":"on"}`, webhook.Facts{}, "version_invalid"},
 		{"a round with a fraction", "moved", `{"object":"o1","round":1.5,"status":"on"}`, webhook.Facts{}, "version_invalid"},
 		{"an unknown status", "moved", `{"object":"o1","status":"upside down"}`, webhook.Facts{}, "state_unknown"},
 		{"no status", "moved", `{"object":"o1"}`, webhook.Facts{}, "state_unknown"},
@@ -157,6 +162,12 @@ func TestSampleOptions(t *testing.T) {
 	want = webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "ob_1", State: "paused", Version: 5, HasVersion: true}
 	if diff := cmp.Diff(want, facts(provider.SampleOptions{Type: "moved", EventID: "e9", State: "paused", Version: 5})); diff != "" {
 		t.Error(diff)
+	}
+	moved := a.Catalogue["moved"]
+	moved.Read.Sample = []byte(`{"id":"x","type":"x","object":"ob_1","round":"2026-03-01T12:00:00Z","status":"on"}`)
+	want.Version = 1772366405
+	if diff := cmp.Diff(want, facts(provider.SampleOptions{Type: "moved", EventID: "e9", State: "paused", Version: 1772366405})); diff != "" {
+		t.Errorf("a round that a time names: %s", diff)
 	}
 	for name, o := range map[string]provider.SampleOptions{
 		"a type outside the catalogue":             {Type: "unheard.of"},

@@ -64,6 +64,9 @@ func readVersion(f *webhook.Facts, k Kind, v values) error {
 		return nil
 	}
 	n, ok := l.integer()
+	if at := timeOf(l); !numbered && l.kind == '"' && at.Unix() > 0 {
+		n, ok = at.Unix(), true
+	}
 	if !ok || n < 0 {
 		return schema("version_invalid")
 	}

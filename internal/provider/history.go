@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -48,6 +49,8 @@ type Cursor struct {
 	Size int
 	// More is the member that says, for [CursorLast], whether there are more.
 	More string
+	// ID is the path of an item's id, for [CursorLast]; empty for "id".
+	ID string
 	// Alone, if set, replaces every other parameter once there is a cursor.
 	Alone []Pair
 }
@@ -288,7 +291,7 @@ func (h *History) next(inner string, items []jsontext.Value, more bool, header h
 	switch h.Cursor.Style {
 	case CursorLast:
 		if more && len(items) > 0 {
-			next = textAt(items[len(items)-1], "id")
+			next = textAt(items[len(items)-1], cmp.Or(h.Cursor.ID, "id"))
 		}
 		if more && next == "" {
 			return "", fault.New(fault.Theirs, "answer_cursor_missing", nil)

@@ -63,6 +63,12 @@ func TestEventsOfAList(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
+	elsewhere := asked()
+	elsewhere.API.Histories[0].Cursor.ID = "object"
+	got, err = elsewhere.ReadHistory(shop(), since(), "", provider.Reply{Body: []byte(`{"more":true,"events":[` + body + `]}`)})
+	if err != nil || got.Next != "0.pay_1" {
+		t.Errorf("an id that stands elsewhere leads to %q, %v", got.Next, err)
+	}
 	large := `{"id":"evt_4","type":"paid","at":1772366460,"note":"` + strings.Repeat("a", asked().BodyBytesMax) + `"}`
 	got, err = asked().ReadHistory(shop(), since(), "", provider.Reply{Body: []byte(`{"more":false,"events":[` + large + `]}`)})
 	if diff := cmp.Diff(provider.Page{Next: "1.", Unreadable: 1}, got); err != nil || diff != "" {

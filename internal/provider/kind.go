@@ -41,11 +41,13 @@ type Reading struct {
 	// Version is the sender's authoritative version of the object.
 	Version []string
 	// Round is the number of the object's passage through a recurring life
-	// cycle: a count of paid cycles, or the billing period.
+	// cycle: a count of paid cycles, or the billing period. A period that is named
+	// by a time in RFC 3339 counts by its whole seconds.
 	Round []string
-	// Amount is in minor units, or, if Decimal, decimal text in major units.
-	Amount  []string
-	Decimal bool
+	// Amount is a number in minor units; if Text, the same as text; if Decimal,
+	// decimal text in major units.
+	Amount        []string
+	Text, Decimal bool
 	// Sum, if set, replaces Amount and Currency by a sum over an array.
 	Sum      *Sum
 	Currency []string

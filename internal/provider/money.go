@@ -26,7 +26,10 @@ func (r *Reading) money(v values) (int64, string, error) {
 		return 0, "", schema("currency_invalid")
 	}
 	n, ok := amount.integer()
-	if r.Decimal {
+	switch {
+	case r.Text:
+		n, ok = minorText(amount)
+	case r.Decimal:
 		n, ok = minorUnits(amount, code)
 	}
 	if !ok || n < 0 {
@@ -79,6 +82,15 @@ func minorUnits(l leaf, currency string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil
+}
+
+// minorText reads a whole number of minor units that stands there as text.
+func minorText(l leaf) (int64, bool) {
+	if l.kind != '"' || !digits(l.text) || len(l.text) > amountDigitsMax {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(l.text, 10, 64)
+	return n, err == nil && strconv.FormatInt(n, 10) == l.text
 }
 
 func digits(s string) bool {

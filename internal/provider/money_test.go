@@ -52,6 +52,38 @@ func TestMinorUnits(t *testing.T) {
 	}
 }
 
+// Minor units as text are digits alone, and one text for one amount.
+func TestMinorUnitsAsText(t *testing.T) {
+	t.Parallel()
+	type read struct {
+		Amount   int64
+		Currency string
+		Code     string
+	}
+	r := &Reading{Amount: []string{"amount"}, Currency: []string{"currency"}, Text: true}
+	tree := newTree()
+	tree.addKind(Kind{Read: r})
+	for amount, want := range map[string]read{
+		`"4200"`: {4200, "JPY", ""}, `"0"`: {0, "JPY", ""}, `"999999999999999"`: {999999999999999, "JPY", ""}, `null`: {},
+		`"1000000000000000"`: {Code: "amount_invalid"}, `"042"`: {Code: "amount_invalid"}, `"-42"`: {Code: "amount_invalid"}, `"+42"`: {Code: "amount_invalid"},
+		`"42.00"`: {Code: "amount_invalid"}, `"4e2"`: {Code: "amount_invalid"}, `""`: {Code: "amount_invalid"}, `" 42"`: {Code: "amount_invalid"},
+		`"1_000"`: {Code: "amount_invalid"}, `"٤٢"`: {Code: "amount_invalid"}, `4200`: {Code: "amount_invalid"}, `true`: {Code: "amount_invalid"},
+	} {
+		v, err := scan([]byte(`{"amount":`+amount+`,"currency":"jpy"}`), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, currency, err := r.money(v)
+		got := read{Amount: n, Currency: currency}
+		if err != nil {
+			got.Code = fault.CodeOf(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", amount, diff)
+		}
+	}
+}
+
 func TestMajorUnitsAreReadBack(t *testing.T) {
 	t.Parallel()
 	for currency, want := range map[string][]string{

@@ -92,7 +92,7 @@ func TestRegistryTellsEverything(t *testing.T) {
 		"bad": {Name: "order.paid", Object: webhook.Payment, Policy: "newest", Credit: 2},
 		"worse": {
 			Name: "object.changed", Object: webhook.Object, Policy: webhook.ByVersion, State: "paid", Credit: 1, Shape: []provider.Check{provider.Has("x")},
-			Read: &provider.Reading{Amount: []string{"x"}},
+			Read: &provider.Reading{Amount: []string{"x"}, Text: true, Decimal: true},
 		},
 	}
 	_, err := provider.NewRegistry(a, b)
@@ -120,6 +120,7 @@ func TestRegistryTellsEverything(t *testing.T) {
 		`provider tally: worse: no object id`,
 		`provider tally: worse: no version`,
 		`provider tally: worse: an amount and a currency go together`,
+		`provider tally: worse: an amount in minor and in major units`,
 		`provider tally: worse: no sample`,
 		`provider tally: the pattern does not match whole types`,
 		`provider tally: pattern: kind "" is not one of a ""`,

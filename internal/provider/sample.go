@@ -28,7 +28,8 @@ type SampleOptions struct {
 	ObjectID, ParentID, State string
 	Amount                    int64
 	Currency                  string
-	// Version is the object's version, or its round; zero leaves the sample's.
+	// Version is the object's version, or its round; zero leaves the sample's, and a
+	// sample that has none keeps none.
 	Version int64
 	// At is the event's time by the sender's clock; zero leaves the sample's.
 	At time.Time
@@ -130,7 +131,7 @@ func (d *document) describe(k Kind, o SampleOptions) error {
 		d.replace(r.Parent, o.ParentID)
 	}
 	if o.Version > 0 {
-		d.replace(slices.Concat(r.Version, r.Round), strconv.FormatInt(o.Version, 10))
+		d.number(slices.Concat(r.Version, r.Round), o.Version)
 	}
 	d.pay(r, o)
 	if o.State == "" || o.State == k.State {
@@ -158,6 +159,22 @@ func (d *document) replace(paths []string, text string) {
 		}
 	}
 	d.set(at, text)
+}
+
+// number writes a version or a round at the first of the paths that the sample
+// has, as a time where one stands. What has come to its end may have none.
+func (d *document) number(paths []string, n int64) {
+	for _, p := range paths {
+		switch there := d.find(p); {
+		case there == nil || there.kind == 'n':
+			continue
+		case there.kind == '"':
+			d.set(p, time.Unix(n, 0).UTC().Format(time.RFC3339))
+		default:
+			d.set(p, strconv.FormatInt(n, 10))
+		}
+		return
+	}
 }
 
 func (d *document) pay(r *Reading, o SampleOptions) {

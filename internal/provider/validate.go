@@ -113,6 +113,7 @@ func (a *Adapter) validateKind(p *problems, t string, k Kind) {
 	p.refuse(numbered && len(r.Version) == 0, "%s: no version", t)
 	p.refuse(!numbered && len(r.Version) != 0, "%s: a version that decides nothing", t)
 	p.refuse((len(r.Amount) == 0) != (len(r.Currency) == 0), "%s: an amount and a currency go together", t)
+	p.refuse(r.Text && r.Decimal, "%s: an amount in minor and in major units", t)
 	p.refuse(k.Credit != 0 && len(r.Amount) == 0 && r.Sum == nil, "%s: a credit without an amount", t)
 	p.refuse(len(r.Sample) == 0, "%s: no sample", t)
 }

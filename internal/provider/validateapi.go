@@ -112,6 +112,7 @@ func (a *Adapter) validateHistory(p *problems, h History) {
 	p.refuse(h.Cursor.Style < CursorLast || h.Cursor.Style > CursorOffset || h.Cursor.Param == "", "list %s: how pages are asked for is not stated", h.Path)
 	p.refuse(h.Cursor.Size < 1 || h.Cursor.Size > pageItemsMax, "list %s: pages of %d", h.Path, h.Cursor.Size)
 	p.refuse((h.Cursor.Style == CursorLast) != (h.Cursor.More != ""), "list %s: whether there are more", h.Path)
+	p.refuse(h.Cursor.Style != CursorLast && h.Cursor.ID != "", "list %s: an id that no page is asked for by", h.Path)
 	p.refuse(len(h.At) == 0, "list %s: no time", h.Path)
 	p.refuse(h.Since == "" && !h.NewestFirst, "list %s: nothing ends it", h.Path)
 	p.refuse(h.Listed != nil && h.Made != nil, "list %s: deliveries and objects", h.Path)

@@ -82,6 +82,11 @@ func (s *Scheme) readPlain(m *Metadata, text string) error {
 }
 
 func (s *Scheme) readFields(m *Metadata, text string) error {
+	// A comma is how a transport joins two headers. Where it also stands between
+	// fields, the second header's time gives it away.
+	if s.Signature.Separator != ',' && strings.Contains(text, ",") {
+		return malformed("the signature header is there twice")
+	}
 	offered := false
 	for field := range strings.SplitSeq(text, string(s.Signature.Separator)) {
 		name, value, ok := strings.Cut(field, "=")

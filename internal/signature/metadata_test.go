@@ -97,6 +97,25 @@ func TestPlainBase64IsCanonical(t *testing.T) {
 	})
 }
 
+// Proves T2 and V4 where no comma stands between the fields: one is then how a
+// transport joined two headers, of which the second would pass by itself.
+func TestFieldsBehindSemicolons(t *testing.T) {
+	t.Parallel()
+	const name = "paddle-signature"
+	s := fields(name, "ts", "h1", ';', ":")
+	twice := refusal(signature.Malformed, "the signature header is there twice")
+	one := func(value string) signature.Header { return signature.Header{name: value} }
+	testMetadata(t, s, []metadataCase{
+		{"as the sender writes it", one("ts=1750000000;h1=" + hexSig), nil},
+		{"two signatures during a rotation", one("ts=1750000000;h1=" + hexSig + ";h1=" + hexSig), nil},
+		{"the same header twice, joined", one("ts=1750000000;h1=" + hexSig + ",ts=1750000000;h1=" + hexSig), twice},
+		{"the same header twice, joined with a space", one("ts=1750000000;h1=" + hexSig + ", ts=1750000000;h1=" + hexSig), twice},
+		{"a signature alone joined to a header", one("ts=1750000000;h1=" + hexSig + ",h1=" + hexSig), twice},
+		{"commas between the fields", one("ts=1750000000,h1=" + hexSig), twice},
+		{"two semicolons", one("ts=1750000000;;h1=" + hexSig), refusal(signature.Malformed, "the signature header is not a list of fields")},
+	})
+}
+
 // Proves T2 and V4 for a list of fields, the time among them.
 func TestFieldHeaders(t *testing.T) {
 	t.Parallel()

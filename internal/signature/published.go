@@ -23,6 +23,8 @@ func published() []string {
 		"8f742231b10e8888abcd99yyyzzz85a5",
 		// Razorpay: razorpay-python tests.
 		"key_secret",
+		// Paddle: paddle-go-sdk webhook_verifier_test.go.
+		"pdl_ntfset_01hsdn8d43dt7mezr1ef2jtbaw_hKkRiCGyyRhbFwIUuqiTBgI7gnWoV0Gr",
 		// Zendesk: the fixed secret of its "test webhook" button.
 		"dGhpc19zZWNyZXRfaXNfZm9yX3Rlc3Rpbmdfb25seQ==",
 		// Our own vectors: internal/delivery/testdata/vectors.json.

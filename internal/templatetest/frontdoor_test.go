@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var providers = []string{"github", "razorpay", "shopify", "slack", "standard-webhooks", "stripe", "svix"}
+var providers = []string{"github", "paddle", "razorpay", "shopify", "slack", "standard-webhooks", "stripe", "svix"}
 
 func routeKeys() []string {
 	var keys []string

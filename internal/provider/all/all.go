@@ -5,6 +5,7 @@ package all
 import (
 	"dakghar/internal/provider"
 	"dakghar/internal/provider/github"
+	"dakghar/internal/provider/paddle"
 	"dakghar/internal/provider/razorpay"
 	"dakghar/internal/provider/shopify"
 	"dakghar/internal/provider/slack"
@@ -23,5 +24,6 @@ func Adapters() []*provider.Adapter {
 		shopify.Adapter(),
 		slack.Adapter(),
 		razorpay.Adapter(),
+		paddle.Adapter(),
 	}
 }

@@ -36,6 +36,7 @@ func TestWhatIsStated(t *testing.T) {
 		"shopify":           {provider.Covers{}, 0, 0, provider.Never, 28 * time.Hour, 6 * time.Hour, 200},
 		"slack":             {provider.Covers{ID: true, Type: true, Time: true}, 5 * time.Minute, 5 * time.Minute, provider.Unknown, day, day, 200},
 		"razorpay":          {provider.Covers{Type: true}, 0, 0, provider.Never, 7 * day, 48 * time.Hour, 200},
+		"paddle":            {provider.Covers{ID: true, Type: true, Time: true}, 5 * time.Minute, 5 * time.Minute, provider.PerAttempt, 90 * day, 3 * day, 200},
 	}
 	got := map[webhook.Provider]stated{}
 	r, err := provider.NewRegistry(all.Adapters()...)
@@ -63,6 +64,7 @@ func TestWhoPublishesItsAddresses(t *testing.T) {
 		"stripe":   {15, "2026-09-04", "https://stripe.com/files/ips/ips_webhooks.json", "what the command line tool forwards"},
 		"github":   {9, "2026-10-29", "https://api.github.com/meta", "GitHub Enterprise Server"},
 		"razorpay": {14, "2026-09-01", "https://razorpay.com/docs/security/whitelists", "accounts in Malaysia and Singapore, and Razorpay's own test systems (UAT)"},
+		"paddle":   {6, "2026-10-10", "https://developer.paddle.com/webhooks/about/respond-to-webhooks", "sandbox accounts"},
 		"svix":     {23, "2025-01-01", "https://docs.svix.com/receiving/source-ips", "senders that run Svix themselves, and those whose plan has no static addresses"},
 	}
 	got := map[webhook.Provider]list{}
@@ -97,12 +99,19 @@ func TestStatesAndCreditsAreTheObjectTypes(t *testing.T) {
 	credits := map[webhook.ObjectType]map[string]int{
 		webhook.Payment: {"succeeded": +1}, webhook.Refund: {"succeeded": -1}, webhook.Dispute: {"lost": -1},
 	}
+	// A chargeback and its reversal are two objects of Paddle's: what the one took,
+	// the other gives back.
+	reversals := []string{"paddle adjustment.created/chargeback_reverse", "paddle adjustment.updated/chargeback_reverse"}
 	check := func(where string, k provider.Kind, state string, credit int) {
 		known, listed := states[k.Object]
 		if listed && state != "" && !slices.Contains(known, state) {
 			t.Errorf("%s: a %s cannot be %q", where, k.Object, state)
 		}
-		if want := credits[k.Object][state]; credit != want {
+		want := credits[k.Object][state]
+		if slices.Contains(reversals, where) && state == "won" {
+			want = +1
+		}
+		if credit != want {
 			t.Errorf("%s: credit %d for %s %s, want %d", where, credit, k.Object, state, want)
 		}
 		if k.Delta {

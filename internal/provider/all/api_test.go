@@ -43,10 +43,10 @@ func adapter(t *testing.T, name webhook.Provider) *provider.Adapter {
 func TestWhatIsFetched(t *testing.T) {
 	t.Parallel()
 	ids := map[webhook.ObjectType]map[webhook.Provider]string{
-		webhook.Payment:      {"stripe": "pi_1", "razorpay": "pay_1"},
+		webhook.Payment:      {"stripe": "pi_1", "razorpay": "pay_1", "paddle": "txn_01hv8wptq8987qeep44cyrewp9"},
 		webhook.Refund:       {"stripe": "re_1", "razorpay": "rfnd_1"},
 		webhook.Dispute:      {"stripe": "du_1", "razorpay": "disp_1"},
-		webhook.Subscription: {"stripe": "sub_1", "razorpay": "sub_1"},
+		webhook.Subscription: {"stripe": "sub_1", "razorpay": "sub_1", "paddle": "sub_01hv8x29kz0t586xy6zn1a62ny"},
 		webhook.Account:      {"stripe": "acct_1", "github": "repository:12"},
 		webhook.Order:        {"shopify": "820982911946154508", "razorpay": "order_1"},
 	}
@@ -75,6 +75,8 @@ func TestWhatIsFetched(t *testing.T) {
 		"GET https://api.razorpay.com/v1/refunds/rfnd_1":                                    4,
 		"GET https://api.razorpay.com/v1/subscriptions/sub_1":                               10,
 		"GET https://api.razorpay.com/v1/disputes/disp_1":                                   6,
+		"GET https://api.paddle.com/transactions/txn_01hv8wptq8987qeep44cyrewp9":            10,
+		"GET https://api.paddle.com/subscriptions/sub_01hv8x29kz0t586xy6zn1a62ny":           9,
 		"GET https://corner.myshopify.com/admin/api/2026-07/orders/820982911946154508.json": 6,
 		"GET https://api.github.com/repositories/12":                                        9,
 	}
@@ -102,6 +104,8 @@ func TestWhatIsListed(t *testing.T) {
 		{"razorpay", "", "https://api.razorpay.com/v1/payments?count=100&from=1772366400", http.Header{}},
 		{"razorpay", "1.100", "https://api.razorpay.com/v1/refunds?count=100&from=1772366400&skip=100", http.Header{}},
 		{"razorpay", "2.", "https://api.razorpay.com/v1/orders?count=100&from=1772366400", http.Header{}},
+		{"paddle", "", "https://api.paddle.com/events?order_by=id%5BDESC%5D&per_page=200", http.Header{"Paddle-Version": {"1"}}},
+		{"paddle", "0.evt_1", "https://api.paddle.com/events?after=evt_1&order_by=id%5BDESC%5D&per_page=200", http.Header{"Paddle-Version": {"1"}}},
 		{"razorpay", "3.", "https://api.razorpay.com/v1/subscriptions?count=100&from=1772366400", http.Header{}},
 	} {
 		c, err := adapter(t, tt.name).HistoryCall(account(tt.name), since, tt.cursor)
@@ -116,7 +120,13 @@ func TestWhatIsListed(t *testing.T) {
 	if want := "https://api.github.com/repos/acme/.github/hooks/7/deliveries/123/attempts"; err != nil || c.Method != "POST" || c.URL("") != want {
 		t.Errorf("redelivery: %s %s, %v", c.Method, c.URL(""), err)
 	}
-	e := account("stripe")
+	e := account("paddle")
+	e.API.Account["host"] = "sandbox-api.paddle.com"
+	c, err = adapter(t, "paddle").HistoryCall(e, since, "")
+	if want := "https://sandbox-api.paddle.com/events?order_by=id%5BDESC%5D&per_page=200"; err != nil || c.URL("") != want {
+		t.Errorf("a sandbox: %s, %v", c.URL(""), err)
+	}
+	e = account("stripe")
 	e.API.Account["account"] = "acct_1"
 	c, err = adapter(t, "stripe").HistoryCall(e, since, "")
 	if diff := cmp.Diff(http.Header{"Stripe-Account": {"acct_1"}}, c.Header); err != nil || diff != "" {
@@ -154,6 +164,11 @@ func TestAccountsOfSenders(t *testing.T) {
 		{"github", "hook", "7/deliveries", "api_account_invalid"},
 		{"stripe", "account", "acct_1", ""},
 		{"stripe", "account", "cus_1", "api_account_invalid"},
+		{"paddle", "host", "api.paddle.com", ""},
+		{"paddle", "host", "sandbox-api.paddle.com", ""},
+		{"paddle", "host", "other-api.paddle.com", "api_account_invalid"},
+		{"paddle", "host", "api.paddle.com.evil.example", "api_account_invalid"},
+		{"paddle", "host", "api-paddle.com", "api_account_invalid"},
 		{"razorpay", "shop", "x", "api_account_unknown"},
 		{"slack", "shop", "x", "api_unsupported"},
 	} {
@@ -233,6 +248,8 @@ func FuzzCurrentFacts(f *testing.F) {
 		`{"id":"pay_1","status":"captured","amount":5,"currency":"INR","order_id":null}`,
 		`{"order":{"id":1,"updated_at":"2026-03-01T12:00:00Z","financial_status":"paid","total_price":"4.20","currency":"USD"}}`,
 		`{"id":1,"archived":false,"private":true,"updated_at":"2026-03-01T12:00:00Z"}`,
+		`{"data":{"id":"txn_1","status":"ready","payments":[{"status":"error"}],"details":{"totals":{"grand_total":"5","currency_code":"JPY"}},"updated_at":"2026-03-01T12:00:00Z"}}`,
+		`{"data":{"id":"sub_1","status":"paused","current_billing_period":null,"paused_at":"2026-03-01T12:00:00Z"}}`,
 		`{"error":{"description":"The id provided does not exist"}}`, `{"id":"pi_1"}},"x":{"y":{}`, `[]`, ``,
 	} {
 		f.Add([]byte(seed))
@@ -270,6 +287,7 @@ func FuzzReadHistory(f *testing.F) {
 		`[{"id":1,"guid":"g-1","event":"repository","action":"created","delivered_at":"2026-03-01T12:00:01Z","status_code":200}]`,
 		`{"orders":[{"id":1,"order_number":1,"line_items":[],"updated_at":"2026-03-01T12:00:01Z"}]}`,
 		`{"items":[{"id":"pay_1","status":"captured","created_at":1772366401,"paid_count":1}]}`,
+		`{"data":[{"event_id":"evt_1","event_type":"adjustment.created","occurred_at":"2026-03-01T12:00:01Z","data":{"id":"adj_1","action":"refund"}}],"meta":{"pagination":{"has_more":true}}}`,
 		`[],"x":[]`, `{"data":[1,[],{}]}`,
 	} {
 		f.Add([]byte(seed), `<https://x.example/?cursor=a&page_info=b>; rel="next"`, "")

@@ -155,11 +155,19 @@ func signatureMutations(s *signature.Scheme) []mutation {
 				one := v[strings.LastIndex(v, separator)+1:]
 				return v + strings.Repeat(separator+one, signature.CandidatesMax)
 			}), signature.Malformed},
-			mutation{"only a method that is not accepted", set(func(v string) string { return strings.ReplaceAll(v, "v1", "v0") }), signature.Missing},
+			mutation{"only a method that is not accepted", set(func(v string) string { return downgraded(s, v) }), signature.Missing},
 			mutation{"a separator too many", set(func(v string) string { return v + separator }), signature.Malformed},
 		)
 	}
 	return all
+}
+
+// downgraded names another method wherever an accepted one stands.
+func downgraded(s *signature.Scheme, v string) string {
+	for _, m := range s.Methods {
+		v = strings.ReplaceAll(strings.ReplaceAll(v, m.Tag+"=", "x0="), m.Tag+",", "x0,")
+	}
+	return v
 }
 
 // flip replaces the letter at i by another one of both encodings.

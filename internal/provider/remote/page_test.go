@@ -80,6 +80,51 @@ func TestEventsOfStripe(t *testing.T) {
 	same(t, "the next walk", []string{"evt_9"}, ids)
 }
 
+// Paddle's list knows no time to begin at: it is walked from the newest event down
+// to the asked time, and what is added meanwhile is the next walk's. Proves A3.
+func TestEventsOfPaddle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.PageMax(2)
+	event := func(n int, at time.Time) {
+		w.PaddleEvent(fmt.Appendf(nil, `{"event_id":"evt_0%d","event_type":"transaction.completed","occurred_at":%q,"data":{"id":"txn_%d","status":"completed",
+			"details":{"totals":{"grand_total":"100","currency_code":"USD"}}}}`, n, at.Format("2006-01-02T15:04:05.000000Z"), n))
+	}
+	for n := range 6 {
+		event(n, now().Add(time.Duration(n)*time.Minute))
+	}
+	ids, pages := w.walk(t, "paddle", now().Add(time.Minute), func(page int) {
+		if page == 1 {
+			event(9, now().Add(time.Hour))
+		}
+	})
+	same(t, "ids", []string{"evt_05", "evt_04", "evt_03", "evt_02", "evt_01"}, ids)
+	same(t, "pages", 3, pages)
+	ids, _ = w.walk(t, "paddle", now().Add(30*time.Minute), nil)
+	same(t, "the next walk", []string{"evt_09"}, ids)
+	ids, pages = w.walk(t, "paddle", now().Add(-time.Hour), nil)
+	same(t, "from before the first one", []string{"evt_09", "evt_05", "evt_04", "evt_03", "evt_02", "evt_01", "evt_00"}, ids)
+	same(t, "its pages", 4, pages)
+}
+
+// An adjustment's type is told by its action, in a list as in a delivery.
+func TestAdjustmentsOfPaddle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i, action := range []string{"refund", "chargeback"} {
+		w.PaddleEvent(fmt.Appendf(nil, `{"event_id":"evt_%d","event_type":"adjustment.created","occurred_at":"2026-03-01T12:00:00Z","data":{"id":"adj_%d","action":%q,
+			"status":"approved","transaction_id":"txn_1","totals":{"total":"100","currency_code":"USD"}}}`, i, i, action))
+	}
+	page, err := w.client.Page(t.Context(), endpoint("paddle"), adapter(t, "paddle"), now(), "")
+	same(t, "error", "", verdict(t, err))
+	var types []webhook.EventType
+	for _, past := range page.Items {
+		types = append(types, past.Type)
+		w.readable(t, adapter(t, "paddle"), past)
+	}
+	same(t, "types", []webhook.EventType{"adjustment.created/chargeback", "adjustment.created/refund"}, types)
+}
+
 // GitHub's deliveries have no content; one of them is sent again by GitHub itself.
 func TestDeliveriesOfGitHub(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(fake)
 	way := egress.New(egress.Config{AllowLoopback: true})
 	t.Cleanup(func() { way.CloseIdle(); server.Close() })
-	secrets := texts{"stripe": "sk_" + hidden, "github": "ghp_" + hidden, "shopify": "shpat_" + hidden, "razorpay": "rzp:" + hidden}
+	secrets := texts{"stripe": "sk_" + hidden, "github": "ghp_" + hidden, "shopify": "shpat_" + hidden, "razorpay": "rzp:" + hidden, "paddle": "pdl_live_apikey_" + hidden}
 	for name, text := range secrets {
 		fake.Credential(webhook.Provider(name), text)
 	}
@@ -125,100 +125,6 @@ func same(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s:\n%s", what, diff)
-	}
-}
-
-// objects are one of each that is fetched, as the senders' documentation shows
-// them, with what is read from them.
-func objects() map[string]struct {
-	provider   webhook.Provider
-	collection string
-	eventType  webhook.EventType
-	state      string
-	want       webhook.Facts
-} {
-	updated := time.Date(2026, time.March, 1, 11, 59, 30, 0, time.UTC)
-	return map[string]struct {
-		provider   webhook.Provider
-		collection string
-		eventType  webhook.EventType
-		state      string
-		want       webhook.Facts
-	}{
-		"a payment of Stripe's that succeeded, though the event said created": {
-			"stripe", "payment_intents", "payment_intent.created",
-			`{"id":"pi_3MtwBw","object":"payment_intent","amount":2000,"amount_received":1500,"currency":"usd","status":"succeeded","last_payment_error":null}`,
-			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pi_3MtwBw", State: "succeeded", Amount: 1500, Currency: "USD", Credit: 1},
-		},
-		"a payment of Stripe's that failed, though the event said succeeded": {
-			"stripe", "payment_intents", "payment_intent.succeeded",
-			`{"id":"pi_2","object":"payment_intent","amount":2000,"amount_received":0,"currency":"usd","status":"requires_payment_method","last_payment_error":{"code":"card_declined"}}`,
-			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pi_2", State: "failed", Amount: 2000, Currency: "USD"},
-		},
-		"a payment of Stripe's that nobody has tried": {
-			"stripe", "payment_intents", "payment_intent.payment_failed",
-			`{"id":"pi_4","object":"payment_intent","amount":2000,"amount_received":0,"currency":"usd","status":"requires_confirmation"}`,
-			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pi_4", State: "created", Amount: 2000, Currency: "USD"},
-		},
-		"the payment of a charge of Stripe's": {
-			"stripe", "payment_intents", "charge.refunded",
-			`{"id":"pi_5","object":"payment_intent","amount":2000,"amount_received":2000,"currency":"usd","status":"succeeded"}`,
-			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pi_5", State: "succeeded", Amount: 2000, Currency: "USD", Credit: 1},
-		},
-		"a refund of Stripe's": {
-			"stripe", "refunds", "refund.failed",
-			`{"id":"re_1Nis","object":"refund","amount":1000,"charge":"ch_1","currency":"usd","payment_intent":"pi_1Gsz","status":"succeeded"}`,
-			webhook.Facts{ObjectType: webhook.Refund, ObjectID: "re_1Nis", State: "succeeded", Amount: 1000, Currency: "USD", Credit: -1, ParentID: "pi_1Gsz"},
-		},
-		"a dispute of Stripe's": {
-			"stripe", "disputes", "charge.dispute.created",
-			`{"id":"du_1Mt","object":"dispute","amount":1000,"charge":"ch_1","currency":"usd","payment_intent":null,"status":"lost"}`,
-			webhook.Facts{ObjectType: webhook.Dispute, ObjectID: "du_1Mt", State: "lost", Amount: 1000, Currency: "USD", Credit: -1, ParentID: "ch_1"},
-		},
-		"a subscription of Stripe's that goes on, though the event said deleted": {
-			"stripe", "subscriptions", "customer.subscription.deleted",
-			`{"id":"sub_1Mow","object":"subscription","customer":"cus_Na6","status":"active","items":{"object":"list","data":[{"id":"si_1","current_period_start":1679609767}]}}`,
-			webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "sub_1Mow", State: "active", Version: 1679609767, HasVersion: true, ParentID: "cus_Na6"},
-		},
-		"an account of Stripe's": {
-			"stripe", "accounts", "account.updated", `{"id":"acct_1Nv0","object":"account","charges_enabled":false}`,
-			webhook.Facts{ObjectType: webhook.Account, ObjectID: "acct_1Nv0", State: "updated"},
-		},
-		"a payment of Razorpay's that was captured and refunded": {
-			"razorpay", "payments", "payment.failed",
-			`{"id":"pay_DG4ZdRK8ZnXC3k","entity":"payment","amount":1000,"currency":"INR","status":"refunded","order_id":"order_1","created_at":1772366390}`,
-			webhook.Facts{ObjectType: webhook.Payment, ObjectID: "pay_DG4ZdRK8ZnXC3k", State: "succeeded", Amount: 1000, Currency: "INR", Credit: 1, ParentID: "order_1"},
-		},
-		"an order of Razorpay's": {
-			"razorpay", "orders", "order.paid",
-			`{"id":"order_DaaS6LOUAASb7Y","entity":"order","amount":2200,"amount_paid":0,"currency":"INR","status":"attempted","created_at":1772366390}`,
-			webhook.Facts{ObjectType: webhook.Order, ObjectID: "order_DaaS6LOUAASb7Y", State: "open", Amount: 2200, Currency: "INR"},
-		},
-		"a refund of Razorpay's": {
-			"razorpay", "refunds", "refund.created",
-			`{"id":"rfnd_EqWThTE7dd7utf","entity":"refund","amount":6000,"currency":"INR","payment_id":"pay_EpkFDYRirena0f","status":"processed","created_at":1772366390}`,
-			webhook.Facts{ObjectType: webhook.Refund, ObjectID: "rfnd_EqWThTE7dd7utf", State: "succeeded", Amount: 6000, Currency: "INR", Credit: -1, ParentID: "pay_EpkFDYRirena0f"},
-		},
-		"a subscription of Razorpay's": {
-			"razorpay", "subscriptions", "subscription.activated",
-			`{"id":"sub_00000000000001","entity":"subscription","customer_id":"cust_1","status":"halted","paid_count":4}`,
-			webhook.Facts{ObjectType: webhook.Subscription, ObjectID: "sub_00000000000001", State: "unpaid", Version: 4, HasVersion: true, ParentID: "cust_1"},
-		},
-		"a dispute of Razorpay's": {
-			"razorpay", "disputes", "payment.dispute.created",
-			`{"id":"disp_AHfqOvkldwsbqt","entity":"dispute","payment_id":"pay_EsyWjHrfzb59eR","amount":10000,"currency":"INR","amount_deducted":9000,"status":"lost"}`,
-			webhook.Facts{ObjectType: webhook.Dispute, ObjectID: "disp_AHfqOvkldwsbqt", State: "lost", Amount: 9000, Currency: "INR", Credit: -1, ParentID: "pay_EsyWjHrfzb59eR"},
-		},
-		"an order of Shopify's": {
-			"shopify", "orders", "orders/create",
-			`{"id":820982911946154508,"order_number":1001,"financial_status":"paid","fulfillment_status":null,"cancelled_at":null,"total_price":"42.00","currency":"USD","line_items":[],"updated_at":"2026-03-01T06:59:30-05:00"}`,
-			webhook.Facts{ObjectType: webhook.Order, ObjectID: "820982911946154508", State: "paid", Amount: 4200, Currency: "USD", UpdatedAt: updated},
-		},
-		"a repository of GitHub's": {
-			"github", "repositories", "repository.publicized",
-			`{"id":1296269,"full_name":"octo/renamed","private":true,"archived":false,"updated_at":"2026-03-01T11:59:30Z"}`,
-			webhook.Facts{ObjectType: webhook.Account, ObjectID: "repository:1296269", State: "repository.private", UpdatedAt: updated},
-		},
 	}
 }
 
@@ -297,6 +203,8 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		{"another sender has no such header", "stripe", fakeprovider.Fault{Status: 403, Header: header("X-RateLimit-Remaining", "0")}, read{Verdict: "ours api_credential_refused"}},
 		{"not this credential", "stripe", fakeprovider.Fault{Status: 401}, read{Verdict: "ours api_credential_refused"}},
 		{"out of order", "stripe", fakeprovider.Fault{Status: 500}, read{Verdict: "theirs api_unavailable"}},
+		{"too much, of Paddle", "paddle", fakeprovider.Fault{Status: 429, Header: header("Retry-After", "30")}, read{Verdict: "theirs api_throttled", After: 30 * time.Second}},
+		{"not Paddle's key, or not of this host", "paddle", fakeprovider.Fault{Status: 403, Body: `{"error":{"type":"request_error","code":"forbidden"}}`}, read{Verdict: "ours api_credential_refused"}},
 		{"out of order for a while", "stripe", fakeprovider.Fault{Status: 503, Header: header("Retry-After", "120")}, read{Verdict: "theirs api_unavailable", After: 2 * time.Minute}},
 		{"elsewhere", "github", fakeprovider.Fault{Status: 301, Header: header("Location", "http://169.254.169.254/")}, read{Verdict: "theirs api_redirected"}},
 		{"not like this", "stripe", fakeprovider.Fault{Status: 400, Body: `{"error":{"message":"no"}}`}, read{Verdict: "theirs api_refused"}},
@@ -309,7 +217,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		types := map[webhook.Provider]struct {
 			eventType webhook.EventType
 			id        string
-		}{"stripe": {"refund.failed", "re_1"}, "github": {"repository.edited", "repository:1"}, "shopify": {"orders/paid", "1"}, "razorpay": {"order.paid", "order_1"}}
+		}{"stripe": {"refund.failed", "re_1"}, "github": {"repository.edited", "repository:1"}, "shopify": {"orders/paid", "1"}, "razorpay": {"order.paid", "order_1"}, "paddle": {"transaction.paid", "txn_1"}}
 		w.Next(tt.provider, tt.fault)
 		if tt.fault.Drop {
 			w.Next(tt.provider, tt.fault, tt.fault) // the connection is tried once more
@@ -376,8 +284,8 @@ func TestTheCredential(t *testing.T) {
 func TestAnIDThatLeadsElsewhereIsNotAsked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for p, eventType := range map[webhook.Provider]webhook.EventType{"stripe": "refund.failed", "razorpay": "order.paid", "shopify": "orders/paid", "github": "repository.edited"} {
-		for _, id := range []string{"", "re_1/../../accounts", "order_1?x", "1/../2", "repository:1/..", "repository:", "1.json", "%2e%2e", "re_1\nX: y"} {
+	for p, eventType := range map[webhook.Provider]webhook.EventType{"stripe": "refund.failed", "razorpay": "order.paid", "shopify": "orders/paid", "github": "repository.edited", "paddle": "transaction.paid"} {
+		for _, id := range []string{"", "txn_1/adjustments", "txn_1?include=customer", "sub_1", "re_1/../../accounts", "order_1?x", "1/../2", "repository:1/..", "repository:", "1.json", "%2e%2e", "re_1\nX: y"} {
 			same(t, string(p)+" "+id, read{Verdict: "permanent object_id_unfetchable"}, w.read(t.Context(), t, p, eventType, id))
 		}
 	}

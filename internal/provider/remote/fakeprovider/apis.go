@@ -39,6 +39,7 @@ func (s *Server) routes() *http.ServeMux {
 	m.HandleFunc("POST /github/repos/{owner}/{name}/hooks/{hook}/deliveries/{delivery}/attempts", s.githubRedeliver)
 	m.HandleFunc("GET /github/orgs/{owner}/hooks/{hook}/deliveries", s.githubDeliveries)
 	m.HandleFunc("POST /github/orgs/{owner}/hooks/{hook}/deliveries/{delivery}/attempts", s.githubRedeliver)
+	s.paddleRoutes(m)
 	return m
 }
 
@@ -229,6 +230,10 @@ func refuse(w http.ResponseWriter, p webhook.Provider, status int, sentence stri
 		answer(w, status, map[string]any{"error": map[string]any{"code": "BAD_REQUEST_ERROR", "description": sentence}})
 	case "shopify":
 		answer(w, status, map[string]any{"errors": sentence})
+	case "paddle":
+		answer(w, status, map[string]any{
+			"error": map[string]any{"type": "request_error", "code": "not_found", "detail": sentence}, "meta": map[string]any{"request_id": "made-up"},
+		})
 	default:
 		answer(w, status, map[string]any{"message": sentence, "documentation_url": "https://docs.github.com/rest"})
 	}

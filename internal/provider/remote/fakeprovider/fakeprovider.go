@@ -1,5 +1,5 @@
-// Package fakeprovider is a stand-in for the APIs of Stripe, GitHub, Shopify and
-// Razorpay, as far as Dakghar asks them: objects by their ids, lists page by page
+// Package fakeprovider is a stand-in for the APIs of Stripe, GitHub, Shopify,
+// Razorpay and Paddle, as far as Dakghar asks them: objects by their ids, lists page by page
 // in each one's own way, GitHub's redelivery, and how each refuses. It is written
 // from their documentation and not from the adapters, so that the two can be held
 // against each other.
@@ -42,6 +42,7 @@ type Server struct {
 	credentials map[webhook.Provider]string
 	objects     map[place][]*object
 	events      []event
+	paddle      paddle
 	deliveries  map[string][]Delivery // by repository or organisation, and hook
 	faults      map[webhook.Provider][]Fault
 	stale       map[webhook.Provider]int
@@ -61,10 +62,10 @@ type object struct {
 	revisions []json.RawMessage
 }
 
-// event is one of Stripe's.
+// event is one of Stripe's or of Paddle's.
 type event struct {
 	id      string
-	created int64
+	created int64 // Stripe's
 	body    json.RawMessage
 }
 
@@ -124,7 +125,8 @@ func (s *Server) Credential(p webhook.Provider, text string) {
 // Put gives an object of a collection a new state: a JSON object with the member
 // id. The collections are those of the APIs: Stripe payment_intents, refunds,
 // disputes, subscriptions, accounts; Razorpay payments, orders, refunds,
-// subscriptions, disputes; Shopify orders; GitHub repositories.
+// subscriptions, disputes; Shopify orders; GitHub repositories; Paddle
+// transactions, subscriptions.
 func (s *Server) Put(p webhook.Provider, collection string, state []byte) {
 	id := scalar(state, "id")
 	if id == "" {
