@@ -373,7 +373,11 @@ func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.Red
 	got, err := op.Redrive(ctx, p, func(d operator.Redriven) {
 		if now := a.now(); now.Sub(last) >= progressEvery {
 			last = now
-			a.notef("%d replayed, %d deleted, about %d moved, %d brought near after %s\n", d.Replayed, d.Removed, d.Moved, d.Near, now.Sub(began).Round(time.Second))
+			sifted := ""
+			if d.Judged > 0 {
+				sifted = fmt.Sprintf("%d looked at, ", d.Judged)
+			}
+			a.notef("%s%d replayed, %d deleted, about %d moved, %d brought near after %s\n", sifted, d.Replayed, d.Removed, d.Moved, d.Near, now.Sub(began).Round(time.Second))
 		}
 	})
 	if err != nil {

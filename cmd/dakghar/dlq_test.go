@@ -185,6 +185,41 @@ func TestAnInterruptedRedriveSaysHowItGoesOn(t *testing.T) {
 	}
 }
 
+// A sift says every two seconds how many letters it has looked at, also where none
+// of them goes, and one that is interrupted says what it did.
+func TestTheProgressOfASift(t *testing.T) {
+	s := created(t)
+	dead(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.ctx = ctx
+	s.world.Fail = func(call string) error {
+		switch call {
+		case "Receive":
+			s.world.Advance(time.Second)
+		case "Move":
+			cancel()
+		}
+		return nil
+	}
+	r := s.quietly("", "dlq", "redrive", "--local", "--queue", "events", "--prune", "--replay-failed", "--rate", "1", "--reason", "ticket 7", "--yes")
+	var told []string
+	for line := range strings.Lines(r.err) {
+		if strings.Contains(line, " deleted") {
+			told = append(told, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"2 looked at, 0 replayed, 1 deleted, about 0 moved, 0 brought near after 2s",
+		"4 looked at, 1 replayed, 2 deleted, about 0 moved, 0 brought near after 4s",
+		"6 looked at, 1 replayed, 4 deleted, about 0 moved, 0 brought near after 6s",
+		"7 looked at, 1 replayed, 4 deleted, about 0 moved, 0 brought near after 8s",
+		"dakghar: interrupted after 1 replayed, 4 deleted, about 1 moved, 0 brought near; a move that the queue has begun goes on by itself",
+	}
+	if diff := cmp.Diff(want, told); diff != "" || r.code != exitFailed {
+		t.Errorf("exit %d, told (-want +got):\n%s\nof %q", r.code, diff, r.err)
+	}
+}
+
 // Proves R3: recorded events are handled once more and what differs is shown;
 // with --fail-on-difference the exit code says so too.
 func TestShadowCommand(t *testing.T) {

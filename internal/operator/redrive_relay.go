@@ -10,7 +10,7 @@ import (
 // there before: what a report was about is in the outbox since before the report
 // was, so the promises that were gone through hold all of it.
 func (d *redriver) relay(ctx context.Context) error {
-	reports, err := d.o.take(ctx, d.o.RelayFailures, LettersMax, redriveHides)
+	reports, err := d.o.take(ctx, d.o.RelayFailures, LettersMax, reportsHide)
 	if err == nil && len(reports) > 0 {
 		err = d.record(ctx, QueueRelay)
 		if err == nil {
