@@ -46,23 +46,11 @@ AWS identity; on the local stack it is "local".`,
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for act, err := range acts {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(actJSON(act)); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{when(act.At), act.Who, act.Name, act.Subject, act.Why})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("AT WHO ACT SUBJECT WHY", rows)
+		return list[webhook.Act]{
+			header: "AT WHO ACT SUBJECT WHY",
+			row:    func(act webhook.Act) []string { return []string{when(act.At), act.Who, act.Name, act.Subject, act.Why} },
+			view:   func(act webhook.Act) any { return actJSON(act) },
+		}.print(a, acts, false)
 	})
 	f := c.Flags()
 	f.StringVar(&q.Subject, "subject", "", `what it was done to: an inbox id, an endpoint's or a job's, or the record's own words ("endpoint live")`)

@@ -106,39 +106,21 @@ func (a *app) listing(c *cobra.Command, filter *deliveryFilter, at string, of fu
 		if err != nil {
 			return err
 		}
-		var rows []delivery.Delivery
-		for d, err := range found {
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				err = a.printJSON(deliveryJSON(d))
-			case ids:
-				a.printf("%s\n", d.ID)
-			default:
-				rows = append(rows, d)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if a.json || ids {
-			return nil
-		}
-		return a.deliveryTable(rows, at, of)
+		return deliveries(at, of).print(a, found, ids)
 	})
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	c.Flags().BoolVar(&ids, "ids", false, "print the delivery ids alone, one a line")
 	return c
 }
 
-// deliveryTable writes deliveries in columns, with one of their times.
-func (a *app) deliveryTable(rows []delivery.Delivery, at string, of func(delivery.Delivery) time.Time) error {
-	var table [][]string
-	for _, d := range rows {
-		table = append(table, append([]string{when(of(d))}, deliveryColumns(d)...))
+// deliveries is how deliveries are listed, with one of their times.
+func deliveries(at string, of func(delivery.Delivery) time.Time) list[delivery.Delivery] {
+	return list[delivery.Delivery]{
+		header: at + " SUBSCRIPTION STATUS ATTEMPTS ANSWER CAUSE TYPE DELIVERY_ID",
+		row:    func(d delivery.Delivery) []string { return append([]string{when(of(d))}, deliveryColumns(d)...) },
+		view:   func(d delivery.Delivery) any { return deliveryJSON(d) },
+		id:     func(d delivery.Delivery) string { return string(d.ID) },
 	}
-	return a.table(at+" SUBSCRIPTION STATUS ATTEMPTS ANSWER CAUSE TYPE DELIVERY_ID", table)
 }
 
 // deliveryColumns are a delivery's columns behind its time.
@@ -277,13 +259,7 @@ func (a *app) deliveriesInBulk(ctx context.Context, op *operator.Operator, b ope
 	if err != nil {
 		return err
 	}
-	f.planOnly = f.planOnly || plan.Matched == 0
-	if sure, err := a.confirmedPlan(plan, f); err != nil || !sure {
-		return err
-	}
-	return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
-		return op.Start(ctx, plan, tell)
-	})
+	return a.doesPlanned(ctx, op, plan, f)
 }
 
 // showOneDelivery shows what an act has made of a delivery.
@@ -381,7 +357,7 @@ func deliveryRows(d delivery.Delivery) [][]string {
 		{"attempts", number(d.AttemptCount)}, {"fence", number(int(d.Fence))}, {"body", string(d.Effect.BodyID)}, {"body kept until", when(d.Effect.BodyExpiresAt)},
 		{"payload hash", string(d.Effect.Digest)},
 	}
-	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	return filled(rows)
 }
 
 // inboxOf is the accepted event that a delivery goes back to; one that somebody

@@ -111,24 +111,17 @@ func (a *app) endpointList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for _, e := range all {
-			if a.json {
-				if err := a.printJSON(endpointJSON(e, op.URL(e.Provider, e.ID))); err != nil {
-					return err
+		return list[webhook.Endpoint]{
+			header: "ENDPOINT PROVIDER TENANT STATE CREATED URL",
+			row: func(e webhook.Endpoint) []string {
+				is := "active"
+				if !e.PausedAt.IsZero() {
+					is = "paused"
 				}
-				continue
-			}
-			is := "active"
-			if !e.PausedAt.IsZero() {
-				is = "paused"
-			}
-			rows = append(rows, []string{string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), op.URL(e.Provider, e.ID)})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("ENDPOINT PROVIDER TENANT STATE CREATED URL", rows)
+				return []string{string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), op.URL(e.Provider, e.ID)}
+			},
+			view: func(e webhook.Endpoint) any { return endpointJSON(e, op.URL(e.Provider, e.ID)) },
+		}.print(a, whole(all), false)
 	})
 }
 

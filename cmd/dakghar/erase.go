@@ -137,13 +137,7 @@ func (a *app) sureToErase(f eraseFlags, what string) error {
 	if f.why == "" {
 		return &operator.Refusal{Code: "usage", Usage: true, Problem: "--reason is required: it is recorded with what is gone"}
 	}
-	if f.sure || a.confirmed(fmt.Sprintf("erase: %s. It cannot be undone.", what)) {
-		return nil
-	}
-	return &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	return a.agreed(f.sure, fmt.Sprintf("erase: %s. It cannot be undone.", what), "done")
 }
 
 func (a *app) eraseAgain(ctx context.Context, op *operator.Operator, f eraseFlags) error {
@@ -266,27 +260,16 @@ func (a *app) legalHoldList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for h, err := range op.LegalHolds(ctx) {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(legalHoldView{string(h.InboxID), string(h.Endpoint), stamp(h.At), h.Who, word(h.Why)}); err != nil {
-					return err
-				}
-				continue
-			}
-			if ids {
-				a.printf("%s\n", h.InboxID)
-				continue
-			}
-			rows = append(rows, []string{when(h.At), string(h.Endpoint), string(h.InboxID), h.Who, h.Why})
-		}
-		if a.json || ids {
-			return nil
-		}
-		return a.table("SINCE ENDPOINT INBOX_ID WHO WHY", rows)
+		return list[webhook.HeldByLaw]{
+			header: "SINCE ENDPOINT INBOX_ID WHO WHY",
+			row: func(h webhook.HeldByLaw) []string {
+				return []string{when(h.At), string(h.Endpoint), string(h.InboxID), h.Who, h.Why}
+			},
+			view: func(h webhook.HeldByLaw) any {
+				return legalHoldView{string(h.InboxID), string(h.Endpoint), stamp(h.At), h.Who, word(h.Why)}
+			},
+			id: func(h webhook.HeldByLaw) string { return string(h.InboxID) },
+		}.print(a, op.LegalHolds(ctx), ids)
 	})
 	c.Flags().BoolVar(&ids, "ids", false, "print the inbox ids alone, one a line")
 	return c

@@ -37,23 +37,13 @@ func (a *app) jobList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for j, err := range jobs {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(jobJSON(j)); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{j.ID, string(j.State), j.Act, fmt.Sprintf("%d of %d", j.Handled(), j.Matched), when(j.UpdatedAt), j.Who, j.Why})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("JOB STATE ACT HANDLED UPDATED WHO WHY", rows)
+		return list[webhook.Job]{
+			header: "JOB STATE ACT HANDLED UPDATED WHO WHY",
+			row: func(j webhook.Job) []string {
+				return []string{j.ID, string(j.State), j.Act, fmt.Sprintf("%d of %d", j.Handled(), j.Matched), when(j.UpdatedAt), j.Who, j.Why}
+			},
+			view: func(j webhook.Job) any { return jobJSON(j) },
+		}.print(a, jobs, false)
 	})
 	c.Flags().IntVar(&limit, "limit", 20, "how many at most")
 	return c
@@ -129,19 +119,14 @@ func (a *app) showJob(j webhook.Job) error {
 		return a.printJSON(jobJSON(j))
 	}
 	f := j.Filter
-	var rows [][]string
-	for _, row := range [][]string{
+	rows := [][]string{
 		{"job", j.ID}, {"state", string(j.State)}, {"act", j.Act}, {"handler", j.Handler},
 		{"endpoint", string(f.Endpoint)}, {"subscription", f.Subscription}, {"status", joined(f.Statuses)}, {"kind", f.Kind}, {"object", f.Object}, {"cause", f.Cause}, {"key", string(f.MatchedVersion)},
 		{"since", when(f.Since)}, {"until", when(f.Until)},
 		{"matched", number(j.Matched)}, {"done", number(j.Done)}, {"left alone", counts(j.Left)},
 		{"rate", number(j.Rate)}, {"begins", when(j.NotBefore)}, {"created", when(j.CreatedAt)}, {"updated", when(j.UpdatedAt)}, {"who", j.Who}, {"why", j.Why},
-	} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
 	}
-	if err := a.table("", rows); err != nil {
+	if err := a.table("", filled(rows)); err != nil {
 		return err
 	}
 	if !j.State.Over() {

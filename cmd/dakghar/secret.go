@@ -109,11 +109,9 @@ until the newest key was seen to match. Every process refuses the ended keys wit
 		for _, w := range plan.Warnings {
 			a.notef("Warning: %s.\n", w)
 		}
-		if !sure && !plan.Existed && !a.confirmed("End "+joined(plan.Ended)+" of endpoint "+endpoint+".") {
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was ended: that was no yes",
-				Next: []operator.Step{{Text: "to end it without being asked:", Command: []string{"secret", "finish", "--endpoint", endpoint, "--yes"}}},
-			}
+		again := operator.Step{Text: "to end it without being asked:", Command: []string{"secret", "finish", "--endpoint", endpoint, "--yes"}}
+		if err := a.agreed(sure || plan.Existed, "End "+joined(plan.Ended)+" of endpoint "+endpoint+".", "ended", again); err != nil {
+			return err
 		}
 		done, err := op.Finish(ctx, webhook.EndpointID(endpoint), why)
 		if err != nil {
@@ -183,15 +181,12 @@ for, and whatever is still signed with the key is refused.`,
 		for _, w := range plan.Warnings {
 			a.notef("Warning: %s.\n", w)
 		}
-		if !sure && !plan.Existed && !a.confirmed("Retire "+string(plan.Version)+" of endpoint "+endpoint+".") {
-			again := []string{"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes"}
-			if emergency {
-				again = append(again, "--now")
-			}
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was retired: that was no yes",
-				Next: []operator.Step{{Text: "to retire it without being asked:", Command: again}},
-			}
+		again := operator.Step{Text: "to retire it without being asked:", Command: []string{"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes"}}
+		if emergency {
+			again.Command = append(again.Command, "--now")
+		}
+		if err := a.agreed(sure || plan.Existed, "Retire "+string(plan.Version)+" of endpoint "+endpoint+".", "retired", again); err != nil {
+			return err
 		}
 		done, err := op.Retire(ctx, webhook.EndpointID(endpoint), plan.Version, why)
 		if err != nil {

@@ -118,26 +118,24 @@ func parseVersions(text string) ([]int64, error) {
 	return versions, nil
 }
 
-// Bounds of what a person is shown: each request up to a few, progress for the rest.
-const (
-	listedMax     = 10
-	progressEvery = 2 * time.Second
-)
+// listedMax bounds the requests that a person is shown one by one; of more than that
+// the progress is told.
+const listedMax = 10
 
 func (a *app) send(ctx context.Context, sending *operator.Sending, t operator.Traffic) error {
 	if !a.json {
 		a.announce(sending)
 	}
-	began := a.now()
-	told, done := began, 0
+	progress, done := a.nowAndThen(), 0
 	var last operator.Sent
 	summary, err := sending.Run(ctx, func(sent operator.Sent) {
 		done++
 		last = sent
 		a.showSent(sending, sent)
-		if now := a.now(); sending.Requests > listedMax && now.Sub(told) >= progressEvery {
-			told = now
-			a.notef("%d of %d requests answered after %s\n", done, sending.Requests, now.Sub(began).Round(time.Second))
+		if sending.Requests > listedMax {
+			progress(func(after time.Duration) {
+				a.notef("%d of %d requests answered after %s\n", done, sending.Requests, after)
+			})
 		}
 	})
 	if !a.json {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -129,7 +128,7 @@ func (a *app) showShadow(s operator.Shadowed) error {
 	if s.Truncated {
 		rows = append(rows, []string{"limit", "reached: there are older events in the range"})
 	}
-	return a.table("", slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+	return a.table("", filled(rows))
 }
 
 func undecided(n int) string {

@@ -251,20 +251,13 @@ func (a *app) subscriptionList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for _, s := range all {
-			if a.json {
-				if err := a.printJSON(subscriptionJSON(s, a.now())); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{string(s.ID), string(s.Tenant), stateText(s), wants(s), s.ProfileName, when(s.FailingSince), targetText(s.Target)})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("SUBSCRIPTION TENANT STATE WANTS PROFILE FAILING_SINCE TO", rows)
+		return list[delivery.Subscription]{
+			header: "SUBSCRIPTION TENANT STATE WANTS PROFILE FAILING_SINCE TO",
+			row: func(s delivery.Subscription) []string {
+				return []string{string(s.ID), string(s.Tenant), stateText(s), wants(s), s.ProfileName, when(s.FailingSince), targetText(s.Target)}
+			},
+			view: func(s delivery.Subscription) any { return subscriptionJSON(s, a.now()) },
+		}.print(a, whole(all), false)
 	})
 	c.Flags().StringVar(&tenant, "tenant", "", "only this tenant's")
 	return c
@@ -304,7 +297,7 @@ func (a *app) subscriptionShow() *cobra.Command {
 			return err
 		}
 		a.printf("\nNewest deliveries:\n")
-		return a.deliveryTable(shown.Last, "MADE", func(d delivery.Delivery) time.Time { return d.CreatedAt })
+		return deliveries("MADE", func(d delivery.Delivery) time.Time { return d.CreatedAt }).print(a, whole(shown.Last), false)
 	})
 }
 
@@ -526,11 +519,9 @@ stay to be looked at. To stop for a while, use pause.`,
 		if err != nil {
 			return err
 		}
-		if !sure && !a.confirmed("Delete subscription "+args[0]+" for good.") {
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was deleted: that was no yes",
-				Next: []operator.Step{{Text: "to delete it without being asked:", Command: []string{"subscription", "delete", args[0], "--yes"}}},
-			}
+		again := operator.Step{Text: "to delete it without being asked:", Command: []string{"subscription", "delete", args[0], "--yes"}}
+		if err := a.agreed(sure, "Delete subscription "+args[0]+" for good.", "deleted", again); err != nil {
+			return err
 		}
 		changed, err := op.DeleteSubscription(ctx, delivery.SubscriptionID(args[0]), why)
 		if err != nil {
@@ -591,7 +582,7 @@ func subscriptionRows(s delivery.Subscription) [][]string {
 		rows = append(rows, []string{"side by side", number(s.Concurrency)})
 	}
 	rows = append(rows, []string{"secret", s.Secret}, []string{"created", when(s.CreatedAt)})
-	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	return filled(rows)
 }
 
 func (a *app) signingKeys(s delivery.Subscription) error {
