@@ -22,7 +22,7 @@ func (a *app) auditList() *cobra.Command {
 		q            operator.Acts
 		since, until string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "list",
 		Short: "List the recorded acts, newest first",
 		Long: `List what operators did: every act by who, when, why and to what. Who is the caller's
@@ -31,11 +31,8 @@ AWS identity; on the local stack it is "local".`,
   dakghar audit list --stack prod --subject in_abcd2345 --since 9600h
   dakghar audit list --stack prod --subject "endpoint live" --since 2026-03-01 --until 2026-03-02
   dakghar audit list --stack prod --who user/ada`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
 		if q.Since, err = moment("since", since, a.now()); err != nil {
 			return err
 		}

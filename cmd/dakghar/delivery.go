@@ -133,7 +133,7 @@ func deliveryColumns(d delivery.Delivery) []string {
 }
 
 func (a *app) deliveryShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:   "show DELIVERY_ID",
 		Short: "Show all that is kept about one delivery, its attempts, and what comes next",
 		Long: `Show one delivery: its row, which never holds what was sent; each attempt, recorded
@@ -143,11 +143,7 @@ its worker died, and it may have arrived.
 
 The delivery id is the webhook-id that the partner sees.`,
 		Example: `  dakghar delivery show dl_abcd2345 --local --json`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		story, err := op.Delivery(ctx, delivery.ID(args[0]))
 		if err != nil {
 			return err
@@ -179,7 +175,7 @@ func (a *app) deliveryAct(act deliveryDeed) *cobra.Command {
 		filter deliveryFilter
 		why    string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   act.use + " DELIVERY_ID...",
 		Short: act.short,
 		Long: act.long + `
@@ -192,11 +188,7 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 		Example: "  dakghar delivery " + act.use + ` dl_abcd2345 --local --reason "ticket 1234"
   dakghar delivery ` + act.use + ` --all --stack prod --subscription acme --since 6h --plan
   dakghar delivery ` + act.use + ` --all --stack prod --subscription acme --since 6h --reason "ticket 1234"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		if bulk.all {
 			return a.deliveriesInBulk(ctx, op, operator.Bulk{Act: "delivery " + act.use, Why: why, Rate: bulk.rate, PlanOnly: bulk.planOnly}, bulk, filter)
 		}

@@ -29,7 +29,7 @@ func (a *app) endpointCreate() *cobra.Command {
 		tenant, scope, why     string
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "create",
 		Short: "Make an endpoint: its secret and its registry row",
 		Long: `Make the address of one provider's webhook. The provider's signing secret is read
@@ -39,11 +39,8 @@ changes nothing. An id is never used again.`,
 		Example: `  dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   pass show stripe/webhook | dakghar endpoint create --stack prod --provider stripe --id live --secret-file -
   dakghar endpoint create --local --provider github --id code --secret-file secret.txt --type repository.created --keep-unknown`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
 		if n.Secret, err = a.readSecret(file); err != nil {
 			return err
 		}
@@ -98,15 +95,11 @@ func (a *app) showCreated(c operator.Created) error {
 }
 
 func (a *app) endpointList() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:     "list",
 		Short:   "List every endpoint",
 		Example: `  dakghar endpoint list --local --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		all, err := op.Endpoints(ctx)
 		if err != nil {
 			return err
@@ -126,15 +119,11 @@ func (a *app) endpointList() *cobra.Command {
 }
 
 func (a *app) endpointShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:     "show ENDPOINT",
 		Short:   "Show one endpoint and its keys, without their values",
 		Example: `  dakghar endpoint show demo --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		e, keys, err := op.Endpoint(ctx, webhook.EndpointID(args[0]))
 		if err != nil {
 			return err

@@ -201,16 +201,12 @@ erased nor worked on again.`,
 
 func (a *app) legalHoldSet() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "set INBOX_ID",
 		Short:   "Put an event under legal hold",
 		Long:    "Put an ended event under legal hold. The same again finishes what a death left half done.",
 		Example: `  dakghar legal-hold set in_abcd2345 --stack prod --reason "case 2026-14"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		row, kept, err := op.HoldByLaw(ctx, webhook.InboxID(args[0]), why)
 		if err != nil {
 			return err
@@ -226,16 +222,12 @@ func (a *app) legalHoldSet() *cobra.Command {
 
 func (a *app) legalHoldClear() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "clear INBOX_ID",
 		Short:   "End a legal hold",
 		Long:    "End a legal hold: the copy of the bytes goes, and the row is kept from now on as one that has just ended.",
 		Example: `  dakghar legal-hold clear in_abcd2345 --stack prod --reason "case 2026-14 is closed"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		row, err := op.ClearLegalHold(ctx, webhook.InboxID(args[0]), why)
 		if err != nil {
 			return err

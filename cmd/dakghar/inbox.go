@@ -139,7 +139,7 @@ func (a *app) inboxAct(act eventAct) *cobra.Command {
 		why, handler string
 		bulk         bulkFlags
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   act.use + " INBOX_ID",
 		Short: act.short,
 		Long: act.long + `
@@ -152,11 +152,7 @@ Who did it, and why, is recorded with each event (see audit list).`,
 		Example: "  dakghar inbox " + act.use + ` in_abcd2345 --local --reason "ticket 1234"
   dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --plan
   dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --reason "ticket 1234"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		if bulk.all {
 			return a.actOnAll(ctx, op, operator.Bulk{Act: "inbox " + act.use, Handler: handler, Why: why, Rate: bulk.rate, PlanOnly: bulk.planOnly}, bulk)
 		}

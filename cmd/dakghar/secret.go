@@ -90,18 +90,14 @@ func (a *app) secretFinish() *cobra.Command {
 		endpoint, why string
 		sure          bool
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "finish",
 		Short: "End a rotation: only the newest key is trusted from here on",
 		Long: `End the overlap of every key but the newest, before it ends by itself. It is refused
 until the newest key was seen to match. Every process refuses the ended keys within
 30 seconds; they stay listed, and "secret retire" forgets them.`,
 		Example: `  dakghar secret finish --local --endpoint demo --reason "rotation done"`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		plan, err := op.PlanFinish(ctx, webhook.EndpointID(endpoint))
 		if err != nil {
 			return err
@@ -156,7 +152,7 @@ func (a *app) secretRetire() *cobra.Command {
 		endpoint, version, why string
 		sure, emergency        bool
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "retire",
 		Short: "End trust in a key, for good",
 		Long: `Take a key off the endpoint's list. Every process refuses it within 30 seconds,
@@ -169,11 +165,7 @@ one has not matched. --now is for a key that leaked: nothing but your yes is wai
 for, and whatever is still signed with the key is refused.`,
 		Example: `  dakghar secret retire --local --endpoint demo --version k1
   dakghar secret retire --stack prod --endpoint live --version k1 --now --reason "leaked in a log" --yes`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		plan, err := op.PlanRetire(ctx, webhook.EndpointID(endpoint), version, emergency)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ type sendFlags struct {
 
 func (a *app) sendCommand() *cobra.Command {
 	var s sendFlags
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "send",
 		Short: "Send signed sample events to an endpoint, as its provider would",
 		Long: `Make sample events of an endpoint's provider, sign them with the endpoint's newest
@@ -39,11 +39,7 @@ Latencies are counted from the time at which a request was due.`,
   dakghar send --local --endpoint demo --type payment_intent.succeeded --count 500 --concurrency 64 --duplicates 500
   dakghar send --local --endpoint objects --type object.updated --versions 3,1,2
   dakghar send --local --endpoint demo --type payment_intent.succeeded --count 3000 --rate 300 --concurrency 64 --body-bytes 10240 --seed 7`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		traffic, err := a.traffic(s)
 		if err != nil {
 			return err
