@@ -33,10 +33,7 @@ AWS identity; on the local stack it is "local".`,
   dakghar audit list --stack prod --who user/ada`,
 	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		var err error
-		if q.Since, err = moment("since", since, a.now()); err != nil {
-			return err
-		}
-		if q.Until, err = moment("until", until, a.now()); err != nil {
+		if q.Since, q.Until, err = span(since, until, a.now()); err != nil {
 			return err
 		}
 		acts, err := op.Acts(ctx, q)

@@ -40,23 +40,27 @@ func (b *bulkFlags) job(c *cobra.Command) {
 	f.IntVar(&b.rate, "rate", rateDefault, "events a second, at most")
 }
 
-// oneOrAll takes one event, or --all and its flags.
-func (b *bulkFlags) oneOrAll(c *cobra.Command, args []string) error {
-	if b.all {
-		if len(args) > 0 {
-			return fmt.Errorf("--all goes without an inbox id: %q is one too many", args[0])
+// orAll takes what a usage line names, or --all and its flags: the filter's, and
+// those of a job.
+func (b *bulkFlags) orAll(use, thing, id string, filter []string) cobra.PositionalArgs {
+	name, several := strings.CutSuffix(strings.Fields(use)[1], "...")
+	return func(c *cobra.Command, args []string) error {
+		if b.all {
+			if len(args) > 0 {
+				return fmt.Errorf("--all goes without %s: %q is one too many", id, args[0])
+			}
+			return nil
+		}
+		for _, flag := range slices.Concat(filter, []string{"plan", "yes", "rate"}) {
+			if c.Flags().Changed(flag) {
+				return fmt.Errorf("--%s goes with --all", flag)
+			}
+		}
+		if len(args) == 0 || len(args) > 1 && !several {
+			return fmt.Errorf("say which %s: %s %s; or every one that matches: %s --all", thing, c.CommandPath(), name, c.CommandPath())
 		}
 		return nil
 	}
-	for _, name := range append(filterNames(), "plan", "yes", "rate") {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s goes with --all", name)
-		}
-	}
-	if len(args) != 1 {
-		return fmt.Errorf("say which event: %s INBOX_ID; or every one that matches: %s --all", c.CommandPath(), c.CommandPath())
-	}
-	return nil
 }
 
 // confirmedPlan shows a plan, and asks. False without an error means that there is

@@ -43,15 +43,9 @@ func (f *deliveryFilter) status(c *cobra.Command) {
 }
 
 func (f *deliveryFilter) filter(now time.Time) (webhook.Filter, error) {
-	w := webhook.Filter{Subscription: f.subscription, Kind: f.kind, Cause: f.cause}
-	for _, s := range f.statuses {
-		w.Statuses = append(w.Statuses, upper(s))
-	}
+	w := webhook.Filter{Subscription: f.subscription, Statuses: states(f.statuses), Kind: f.kind, Cause: f.cause}
 	var err error
-	if w.Since, err = moment("since", f.since, now); err != nil {
-		return w, err
-	}
-	w.Until, err = moment("until", f.until, now)
+	w.Since, w.Until, err = span(f.since, f.until, now)
 	return w, err
 }
 
@@ -209,7 +203,7 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 		}
 		return failed
 	})
-	c.Args = someOrAll(&bulk)
+	c.Args = bulk.orAll(c.Use, "delivery", "a delivery id", []string{"subscription", "status", "type", "cause", "since", "until"})
 	f := c.Flags()
 	f.BoolVar(&bulk.all, "all", false, "do it to every delivery that matches the flags below")
 	f.StringVar(&why, "reason", "", "why, for the record; required with --all")
@@ -218,27 +212,6 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 	bulk.job(c)
 	f.Lookup("rate").Usage = "deliveries a second, at most"
 	return c
-}
-
-// someOrAll takes one id or more, or --all and its flags.
-func someOrAll(b *bulkFlags) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if b.all {
-			if len(args) > 0 {
-				return fmt.Errorf("--all goes without a delivery id: %q is one too many", args[0])
-			}
-			return nil
-		}
-		for _, name := range []string{"subscription", "status", "type", "cause", "since", "until", "plan", "yes", "rate"} {
-			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s goes with --all", name)
-			}
-		}
-		if len(args) == 0 {
-			return fmt.Errorf("say which delivery: %s DELIVERY_ID; or every one that matches: %s --all", c.CommandPath(), c.CommandPath())
-		}
-		return nil
-	}
 }
 
 // deliveriesInBulk plans, asks, and runs the job.

@@ -168,7 +168,7 @@ Who did it, and why, is recorded with each event (see audit list).`,
 		}
 		return a.showEvent(row)
 	})
-	c.Args = bulk.oneOrAll
+	c.Args = bulk.orAll(c.Use, "event", "an inbox id", filterNames())
 	c.Flags().StringVar(&why, "reason", "", "why, for the record; required with --all")
 	if act.use == "replay" {
 		c.Flags().StringVar(&handler, "reprocess", "", "run PROCESSED events again, whose handler declares itself safe under this name")

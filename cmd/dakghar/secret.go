@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -266,6 +265,3 @@ consistent: an event of the last second may not count yet.`,
 	c.Flags().BoolVar(&ids, "ids", false, "print the versions alone, one a line, the newest first")
 	return required(c, "endpoint")
 }
-
-// upper takes a state in any case.
-func upper(s string) webhook.Status { return webhook.Status(strings.ToUpper(s)) }

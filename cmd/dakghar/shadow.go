@@ -33,10 +33,7 @@ bodies are read. Use it before a handler's release; see docs/extend/handlers.md.
 	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		var err error
 		q.Endpoint = webhook.EndpointID(endpoint)
-		if q.Since, err = moment("since", since, a.now()); err != nil {
-			return err
-		}
-		if q.Until, err = moment("until", until, a.now()); err != nil {
+		if q.Since, q.Until, err = span(since, until, a.now()); err != nil {
 			return err
 		}
 		return a.shadow(ctx, op, q, fail)
