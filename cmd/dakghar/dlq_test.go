@@ -148,12 +148,7 @@ func TestDLQCommands(t *testing.T) {
 		return nil
 	}
 	s.run("", redrive("--reason", "ticket 7", "--yes")...)
-	s.world.Fail = func(call string) error {
-		if call == "Receive" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	s.world.Fail = operatortest.Down("Receive")
 	s.run("", "dlq", "list", "--local")
 	s.world.Fail = func(string) error { return nil }
 	s.run("", "audit", "list", "--local")

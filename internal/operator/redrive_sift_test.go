@@ -94,10 +94,6 @@ func calls(w *operatortest.World, do func(call string)) {
 	}
 }
 
-func undisturbed(w *operatortest.World) {
-	w.Fail, w.Lose = func(string) error { return nil }, func(string) error { return nil }
-}
-
 func hiddenOf(t *testing.T, q operator.DeadLetters) int {
 	t.Helper()
 	d, err := q.Depth(context.WithoutCancel(t.Context()))
@@ -217,7 +213,7 @@ func interruptedAt(t *testing.T, n int, after bool) bool {
 		return false
 	}
 	name := fmt.Sprintf("call %d, after %v", n, after)
-	undisturbed(w)
+	alive(w)
 	if hidden := hiddenOf(t, o.EventDeadLetters); hidden != 0 {
 		t.Errorf("%s: %d letters are hidden", name, hidden)
 	}
@@ -266,9 +262,9 @@ func killedAt(t *testing.T, n int, after bool) (hidden int, reached bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := stopping(w, n, after)
+	dead := dying(w, n, after)
 	_, err = o.Redrive(t.Context(), p, unheard)
-	undisturbed(w)
+	alive(w)
 	if !dead() {
 		if err != nil {
 			t.Fatal(err)
