@@ -113,6 +113,17 @@ func (a *app) command(c *cobra.Command, do func(ctx context.Context, args []stri
 	return c
 }
 
+// onOperator finishes a command that does something on one stack.
+func (a *app) onOperator(c *cobra.Command, do func(ctx context.Context, op *operator.Operator, args []string) error) *cobra.Command {
+	return a.command(c, func(ctx context.Context, args []string) error {
+		op, err := a.operator(ctx)
+		if err != nil {
+			return err
+		}
+		return do(ctx, op, args)
+	})
+}
+
 // takes checks the arguments against those that the usage line names.
 func takes(use string) cobra.PositionalArgs {
 	names := strings.Fields(use)[1:]

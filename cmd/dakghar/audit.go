@@ -22,7 +22,7 @@ func (a *app) auditList() *cobra.Command {
 		q            operator.Acts
 		since, until string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "list",
 		Short: "List the recorded acts, newest first",
 		Long: `List what operators did: every act by who, when, why and to what. Who is the caller's
@@ -31,38 +31,20 @@ AWS identity; on the local stack it is "local".`,
   dakghar audit list --stack prod --subject in_abcd2345 --since 9600h
   dakghar audit list --stack prod --subject "endpoint live" --since 2026-03-01 --until 2026-03-02
   dakghar audit list --stack prod --who user/ada`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
-		if q.Since, err = moment("since", since, a.now()); err != nil {
-			return err
-		}
-		if q.Until, err = moment("until", until, a.now()); err != nil {
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
+		if q.Since, q.Until, err = span(since, until, a.now()); err != nil {
 			return err
 		}
 		acts, err := op.Acts(ctx, q)
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for act, err := range acts {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(actJSON(act)); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{when(act.At), act.Who, act.Name, act.Subject, act.Why})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("AT WHO ACT SUBJECT WHY", rows)
+		return list[webhook.Act]{
+			header: "AT WHO ACT SUBJECT WHY",
+			row:    func(act webhook.Act) []string { return []string{when(act.At), act.Who, act.Name, act.Subject, act.Why} },
+			view:   func(act webhook.Act) any { return actJSON(act) },
+		}.print(a, acts, false)
 	})
 	f := c.Flags()
 	f.StringVar(&q.Subject, "subject", "", `what it was done to: an inbox id, an endpoint's or a job's, or the record's own words ("endpoint live")`)

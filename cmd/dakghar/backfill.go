@@ -197,13 +197,7 @@ func (a *app) plannedBackfill(ctx context.Context, f backfillFlags, b *ingress.B
 	} else {
 		a.printf("%s", plan)
 	}
-	if f.plan || f.yes || a.confirmed("Fetch what is missing at endpoint "+f.endpoint+".") {
-		return nil
-	}
-	return &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	return a.agreed(f.plan || f.yes, "Fetch what is missing at endpoint "+f.endpoint+".", "done")
 }
 
 func (p backfillPlan) String() string {
@@ -264,12 +258,14 @@ func (a *app) walkBackfill(ctx context.Context, b *ingress.Backfill, e webhook.E
 }
 
 func (a *app) tellBackfill() func(webhook.Backfill) {
-	last := a.now()
+	progress := a.nowAndThen()
 	return func(row webhook.Backfill) {
-		if now := a.now(); row.Open() && now.Sub(last) >= progressEvery {
-			last = now
-			a.notef("%s, %d accepted, %d asked for\n", count(row.Counts.Items(), "item"), row.Counts.Accepted, row.Counts.Redelivered)
+		if !row.Open() {
+			return
 		}
+		progress(func(time.Duration) {
+			a.notef("%s, %d accepted, %d asked for\n", count(row.Counts.Items(), "item"), row.Counts.Accepted, row.Counts.Redelivered)
+		})
 	}
 }
 

@@ -40,23 +40,27 @@ func (b *bulkFlags) job(c *cobra.Command) {
 	f.IntVar(&b.rate, "rate", rateDefault, "events a second, at most")
 }
 
-// oneOrAll takes one event, or --all and its flags.
-func (b *bulkFlags) oneOrAll(c *cobra.Command, args []string) error {
-	if b.all {
-		if len(args) > 0 {
-			return fmt.Errorf("--all goes without an inbox id: %q is one too many", args[0])
+// orAll takes what a usage line names, or --all and its flags: the filter's, and
+// those of a job.
+func (b *bulkFlags) orAll(use, thing, id string, filter []string) cobra.PositionalArgs {
+	name, several := strings.CutSuffix(strings.Fields(use)[1], "...")
+	return func(c *cobra.Command, args []string) error {
+		if b.all {
+			if len(args) > 0 {
+				return fmt.Errorf("--all goes without %s: %q is one too many", id, args[0])
+			}
+			return nil
+		}
+		for _, flag := range slices.Concat(filter, []string{"plan", "yes", "rate"}) {
+			if c.Flags().Changed(flag) {
+				return fmt.Errorf("--%s goes with --all", flag)
+			}
+		}
+		if len(args) == 0 || len(args) > 1 && !several {
+			return fmt.Errorf("say which %s: %s %s; or every one that matches: %s --all", thing, c.CommandPath(), name, c.CommandPath())
 		}
 		return nil
 	}
-	for _, name := range append(filterNames(), "plan", "yes", "rate") {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s goes with --all", name)
-		}
-	}
-	if len(args) != 1 {
-		return fmt.Errorf("say which event: %s INBOX_ID; or every one that matches: %s --all", c.CommandPath(), c.CommandPath())
-	}
-	return nil
 }
 
 // confirmedPlan shows a plan, and asks. False without an error means that there is
@@ -65,18 +69,11 @@ func (a *app) confirmedPlan(p operator.Plan, b bulkFlags) (bool, error) {
 	if err := a.showPlan(p); err != nil {
 		return false, err
 	}
-	switch {
-	case b.planOnly:
+	if b.planOnly {
 		return false, nil
-	case b.sure:
-		return true, nil
-	case a.confirmed(fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, thing(p)))):
-		return true, nil
 	}
-	return false, &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	err := a.agreed(b.sure, fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, thing(p))), "done")
+	return err == nil, err
 }
 
 func (a *app) showPlan(p operator.Plan) error {
@@ -92,8 +89,7 @@ func (a *app) showPlan(p operator.Plan) error {
 		{"  cost", fmt.Sprintf("%s, and what the work itself then writes", count(p.Units, "write unit"))},
 		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, thing(p)))},
 	}
-	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
-	if err := a.table("", rows); err != nil {
+	if err := a.table("", filled(rows)); err != nil {
 		return err
 	}
 	a.printf("For example:\n")
@@ -139,16 +135,25 @@ func counts[K ~string](m map[K]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// doesPlanned shows a plan, asks, and runs its job.
+func (a *app) doesPlanned(ctx context.Context, op *operator.Operator, plan operator.Plan, f bulkFlags) error {
+	f.planOnly = f.planOnly || plan.Matched == 0
+	if sure, err := a.confirmedPlan(plan, f); err != nil || !sure {
+		return err
+	}
+	return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
+		return op.Start(ctx, plan, tell)
+	})
+}
+
 // runs runs a job, shows its progress beside the output, and then what became of it.
 func (a *app) runs(ctx context.Context, start func(context.Context, func(webhook.Job)) (webhook.Job, error)) error {
-	began := a.now()
-	told := began
+	progress := a.nowAndThen()
 	j, err := start(ctx, func(j webhook.Job) {
-		if now := a.now(); now.Sub(told) >= progressEvery {
-			told = now
+		progress(func(after time.Duration) {
 			_, many := operator.Things(j.Act)
-			a.notef("%d of %d %s after %s\n", j.Handled(), j.Matched, many, now.Sub(began).Round(time.Second))
-		}
+			a.notef("%d of %d %s after %s\n", j.Handled(), j.Matched, many, after)
+		})
 	})
 	if err != nil {
 		return err

@@ -43,15 +43,9 @@ func (f *deliveryFilter) status(c *cobra.Command) {
 }
 
 func (f *deliveryFilter) filter(now time.Time) (webhook.Filter, error) {
-	w := webhook.Filter{Subscription: f.subscription, Kind: f.kind, Cause: f.cause}
-	for _, s := range f.statuses {
-		w.Statuses = append(w.Statuses, upper(s))
-	}
+	w := webhook.Filter{Subscription: f.subscription, Statuses: states(f.statuses), Kind: f.kind, Cause: f.cause}
 	var err error
-	if w.Since, err = moment("since", f.since, now); err != nil {
-		return w, err
-	}
-	w.Until, err = moment("until", f.until, now)
+	w.Since, w.Until, err = span(f.since, f.until, now)
 	return w, err
 }
 
@@ -106,39 +100,21 @@ func (a *app) listing(c *cobra.Command, filter *deliveryFilter, at string, of fu
 		if err != nil {
 			return err
 		}
-		var rows []delivery.Delivery
-		for d, err := range found {
-			switch {
-			case err != nil:
-				return err
-			case a.json:
-				err = a.printJSON(deliveryJSON(d))
-			case ids:
-				a.printf("%s\n", d.ID)
-			default:
-				rows = append(rows, d)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if a.json || ids {
-			return nil
-		}
-		return a.deliveryTable(rows, at, of)
+		return deliveries(at, of).print(a, found, ids)
 	})
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	c.Flags().BoolVar(&ids, "ids", false, "print the delivery ids alone, one a line")
 	return c
 }
 
-// deliveryTable writes deliveries in columns, with one of their times.
-func (a *app) deliveryTable(rows []delivery.Delivery, at string, of func(delivery.Delivery) time.Time) error {
-	var table [][]string
-	for _, d := range rows {
-		table = append(table, append([]string{when(of(d))}, deliveryColumns(d)...))
+// deliveries is how deliveries are listed, with one of their times.
+func deliveries(at string, of func(delivery.Delivery) time.Time) list[delivery.Delivery] {
+	return list[delivery.Delivery]{
+		header: at + " SUBSCRIPTION STATUS ATTEMPTS ANSWER CAUSE TYPE DELIVERY_ID",
+		row:    func(d delivery.Delivery) []string { return append([]string{when(of(d))}, deliveryColumns(d)...) },
+		view:   func(d delivery.Delivery) any { return deliveryJSON(d) },
+		id:     func(d delivery.Delivery) string { return string(d.ID) },
 	}
-	return a.table(at+" SUBSCRIPTION STATUS ATTEMPTS ANSWER CAUSE TYPE DELIVERY_ID", table)
 }
 
 // deliveryColumns are a delivery's columns behind its time.
@@ -151,7 +127,7 @@ func deliveryColumns(d delivery.Delivery) []string {
 }
 
 func (a *app) deliveryShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:   "show DELIVERY_ID",
 		Short: "Show all that is kept about one delivery, its attempts, and what comes next",
 		Long: `Show one delivery: its row, which never holds what was sent; each attempt, recorded
@@ -161,11 +137,7 @@ its worker died, and it may have arrived.
 
 The delivery id is the webhook-id that the partner sees.`,
 		Example: `  dakghar delivery show dl_abcd2345 --local --json`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		story, err := op.Delivery(ctx, delivery.ID(args[0]))
 		if err != nil {
 			return err
@@ -197,7 +169,7 @@ func (a *app) deliveryAct(act deliveryDeed) *cobra.Command {
 		filter deliveryFilter
 		why    string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   act.use + " DELIVERY_ID...",
 		Short: act.short,
 		Long: act.long + `
@@ -210,11 +182,7 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 		Example: "  dakghar delivery " + act.use + ` dl_abcd2345 --local --reason "ticket 1234"
   dakghar delivery ` + act.use + ` --all --stack prod --subscription acme --since 6h --plan
   dakghar delivery ` + act.use + ` --all --stack prod --subscription acme --since 6h --reason "ticket 1234"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		if bulk.all {
 			return a.deliveriesInBulk(ctx, op, operator.Bulk{Act: "delivery " + act.use, Why: why, Rate: bulk.rate, PlanOnly: bulk.planOnly}, bulk, filter)
 		}
@@ -235,7 +203,7 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 		}
 		return failed
 	})
-	c.Args = someOrAll(&bulk)
+	c.Args = bulk.orAll(c.Use, "delivery", "a delivery id", []string{"subscription", "status", "type", "cause", "since", "until"})
 	f := c.Flags()
 	f.BoolVar(&bulk.all, "all", false, "do it to every delivery that matches the flags below")
 	f.StringVar(&why, "reason", "", "why, for the record; required with --all")
@@ -244,27 +212,6 @@ Who did it, and why, is recorded with each delivery (see audit list).`,
 	bulk.job(c)
 	f.Lookup("rate").Usage = "deliveries a second, at most"
 	return c
-}
-
-// someOrAll takes one id or more, or --all and its flags.
-func someOrAll(b *bulkFlags) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if b.all {
-			if len(args) > 0 {
-				return fmt.Errorf("--all goes without a delivery id: %q is one too many", args[0])
-			}
-			return nil
-		}
-		for _, name := range []string{"subscription", "status", "type", "cause", "since", "until", "plan", "yes", "rate"} {
-			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s goes with --all", name)
-			}
-		}
-		if len(args) == 0 {
-			return fmt.Errorf("say which delivery: %s DELIVERY_ID; or every one that matches: %s --all", c.CommandPath(), c.CommandPath())
-		}
-		return nil
-	}
 }
 
 // deliveriesInBulk plans, asks, and runs the job.
@@ -277,13 +224,7 @@ func (a *app) deliveriesInBulk(ctx context.Context, op *operator.Operator, b ope
 	if err != nil {
 		return err
 	}
-	f.planOnly = f.planOnly || plan.Matched == 0
-	if sure, err := a.confirmedPlan(plan, f); err != nil || !sure {
-		return err
-	}
-	return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
-		return op.Start(ctx, plan, tell)
-	})
+	return a.doesPlanned(ctx, op, plan, f)
 }
 
 // showOneDelivery shows what an act has made of a delivery.
@@ -381,7 +322,7 @@ func deliveryRows(d delivery.Delivery) [][]string {
 		{"attempts", number(d.AttemptCount)}, {"fence", number(int(d.Fence))}, {"body", string(d.Effect.BodyID)}, {"body kept until", when(d.Effect.BodyExpiresAt)},
 		{"payload hash", string(d.Effect.Digest)},
 	}
-	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	return filled(rows)
 }
 
 // inboxOf is the accepted event that a delivery goes back to; one that somebody

@@ -301,16 +301,11 @@ func (a *app) confirmedRedrive(p operator.RedrivePlan, sure bool) (bool, error) 
 	if err := a.showRedrive(p); err != nil {
 		return false, err
 	}
-	switch {
-	case p.PlanOnly, p.Nothing():
+	if p.PlanOnly || p.Nothing() {
 		return false, nil
-	case sure, a.confirmed("Redrive."):
-		return true, nil
 	}
-	return false, &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	err := a.agreed(sure, "Redrive.", "done")
+	return err == nil, err
 }
 
 func (a *app) showRedrive(p operator.RedrivePlan) error {
@@ -368,13 +363,15 @@ func done(p operator.RedrivePlan, q operator.Queue, f operator.Fate) string {
 }
 
 func (a *app) redrive(ctx context.Context, op *operator.Operator, p operator.RedrivePlan) error {
-	began := a.now()
-	last := began
+	progress := a.nowAndThen()
 	got, err := op.Redrive(ctx, p, func(d operator.Redriven) {
-		if now := a.now(); now.Sub(last) >= progressEvery {
-			last = now
-			a.notef("%d replayed, %d deleted, about %d moved, %d brought near after %s\n", d.Replayed, d.Removed, d.Moved, d.Near, now.Sub(began).Round(time.Second))
-		}
+		progress(func(after time.Duration) {
+			sifted := ""
+			if d.Judged > 0 {
+				sifted = fmt.Sprintf("%d looked at, ", d.Judged)
+			}
+			a.notef("%s%d replayed, %d deleted, about %d moved, %d brought near after %s\n", sifted, d.Replayed, d.Removed, d.Moved, d.Near, after)
+		})
 	})
 	if err != nil {
 		return err

@@ -148,12 +148,7 @@ func TestDLQCommands(t *testing.T) {
 		return nil
 	}
 	s.run("", redrive("--reason", "ticket 7", "--yes")...)
-	s.world.Fail = func(call string) error {
-		if call == "Receive" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	s.world.Fail = operatortest.Down("Receive")
 	s.run("", "dlq", "list", "--local")
 	s.world.Fail = func(string) error { return nil }
 	s.run("", "audit", "list", "--local")
@@ -182,6 +177,41 @@ func TestAnInterruptedRedriveSaysHowItGoesOn(t *testing.T) {
 	r := s.quietly("", "dlq", "redrive", "--local", "--queue", "events", "--reason", "ticket 7", "--yes")
 	if r.code != exitFailed || !strings.Contains(r.err, "goes on by itself") || !strings.Contains(r.err, "the same command goes on") {
 		t.Errorf("exit %d, error %q", r.code, r.err)
+	}
+}
+
+// A sift says every two seconds how many letters it has looked at, also where none
+// of them goes, and one that is interrupted says what it did.
+func TestTheProgressOfASift(t *testing.T) {
+	s := created(t)
+	dead(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.ctx = ctx
+	s.world.Fail = func(call string) error {
+		switch call {
+		case "Receive":
+			s.world.Advance(time.Second)
+		case "Move":
+			cancel()
+		}
+		return nil
+	}
+	r := s.quietly("", "dlq", "redrive", "--local", "--queue", "events", "--prune", "--replay-failed", "--rate", "1", "--reason", "ticket 7", "--yes")
+	var told []string
+	for line := range strings.Lines(r.err) {
+		if strings.Contains(line, " deleted") {
+			told = append(told, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"2 looked at, 0 replayed, 1 deleted, about 0 moved, 0 brought near after 2s",
+		"4 looked at, 1 replayed, 2 deleted, about 0 moved, 0 brought near after 4s",
+		"6 looked at, 1 replayed, 4 deleted, about 0 moved, 0 brought near after 6s",
+		"7 looked at, 1 replayed, 4 deleted, about 0 moved, 0 brought near after 8s",
+		"dakghar: interrupted after 1 replayed, 4 deleted, about 1 moved, 0 brought near; a move that the queue has begun goes on by itself",
+	}
+	if diff := cmp.Diff(want, told); diff != "" || r.code != exitFailed {
+		t.Errorf("exit %d, told (-want +got):\n%s\nof %q", r.code, diff, r.err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *app) endpointCreate() *cobra.Command {
 		tenant, scope, why     string
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "create",
 		Short: "Make an endpoint: its secret and its registry row",
 		Long: `Make the address of one provider's webhook. The provider's signing secret is read
@@ -39,11 +39,8 @@ changes nothing. An id is never used again.`,
 		Example: `  dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   pass show stripe/webhook | dakghar endpoint create --stack prod --provider stripe --id live --secret-file -
   dakghar endpoint create --local --provider github --id code --secret-file secret.txt --type repository.created --keep-unknown`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
 		if n.Secret, err = a.readSecret(file); err != nil {
 			return err
 		}
@@ -98,62 +95,52 @@ func (a *app) showCreated(c operator.Created) error {
 }
 
 func (a *app) endpointList() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:     "list",
 		Short:   "List every endpoint",
 		Example: `  dakghar endpoint list --local --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		all, err := op.Endpoints(ctx)
 		if err != nil {
 			return err
 		}
-		var rows [][]string
+		last := map[webhook.EndpointID]time.Time{}
 		for _, e := range all {
-			var last time.Time
-			if e.ExpectEvery > 0 { // looking takes a moment, and who asks for nothing has not asked
-				if last, err = op.LastEvent(ctx, e); err != nil {
-					return err
-				}
+			if e.ExpectEvery == 0 {
+				continue // looking takes a moment, and this one did not ask
 			}
-			if a.json {
+			if last[e.ID], err = op.LastEvent(ctx, e); err != nil {
+				return err
+			}
+		}
+		return list[webhook.Endpoint]{
+			header: "ENDPOINT PROVIDER TENANT STATE CREATED EXPECTED LAST_EVENT URL",
+			row: func(e webhook.Endpoint) []string {
+				is := "active"
+				if !e.PausedAt.IsZero() {
+					is = "paused"
+				}
+				return []string{
+					string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), every(e.ExpectEvery), when(last[e.ID]), op.URL(e.Provider, e.ID),
+				}
+			},
+			view: func(e webhook.Endpoint) any {
 				v := endpointJSON(e, op.URL(e.Provider, e.ID))
-				if e.ExpectEvery > 0 {
-					v.LastEventAt = (*stamp)(&last)
+				if at, expects := last[e.ID]; expects {
+					v.LastEventAt = (*stamp)(&at)
 				}
-				if err := a.printJSON(v); err != nil {
-					return err
-				}
-				continue
-			}
-			is := "active"
-			if !e.PausedAt.IsZero() {
-				is = "paused"
-			}
-			rows = append(rows, []string{
-				string(e.ID), string(e.Provider), string(e.Tenant), is, when(e.CreatedAt), every(e.ExpectEvery), when(last), op.URL(e.Provider, e.ID),
-			})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("ENDPOINT PROVIDER TENANT STATE CREATED EXPECTED LAST_EVENT URL", rows)
+				return v
+			},
+		}.print(a, whole(all), false)
 	})
 }
 
 func (a *app) endpointShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:     "show ENDPOINT",
 		Short:   "Show one endpoint and its keys, without their values",
 		Example: `  dakghar endpoint show demo --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		e, keys, err := op.Endpoint(ctx, webhook.EndpointID(args[0]))
 		if err != nil {
 			return err

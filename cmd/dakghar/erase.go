@@ -137,13 +137,7 @@ func (a *app) sureToErase(f eraseFlags, what string) error {
 	if f.why == "" {
 		return &operator.Refusal{Code: "usage", Usage: true, Problem: "--reason is required: it is recorded with what is gone"}
 	}
-	if f.sure || a.confirmed(fmt.Sprintf("erase: %s. It cannot be undone.", what)) {
-		return nil
-	}
-	return &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	return a.agreed(f.sure, fmt.Sprintf("erase: %s. It cannot be undone.", what), "done")
 }
 
 func (a *app) eraseAgain(ctx context.Context, op *operator.Operator, f eraseFlags) error {
@@ -207,16 +201,12 @@ erased nor worked on again.`,
 
 func (a *app) legalHoldSet() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "set INBOX_ID",
 		Short:   "Put an event under legal hold",
 		Long:    "Put an ended event under legal hold. The same again finishes what a death left half done.",
 		Example: `  dakghar legal-hold set in_abcd2345 --stack prod --reason "case 2026-14"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		row, kept, err := op.HoldByLaw(ctx, webhook.InboxID(args[0]), why)
 		if err != nil {
 			return err
@@ -232,16 +222,12 @@ func (a *app) legalHoldSet() *cobra.Command {
 
 func (a *app) legalHoldClear() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "clear INBOX_ID",
 		Short:   "End a legal hold",
 		Long:    "End a legal hold: the copy of the bytes goes, and the row is kept from now on as one that has just ended.",
 		Example: `  dakghar legal-hold clear in_abcd2345 --stack prod --reason "case 2026-14 is closed"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		row, err := op.ClearLegalHold(ctx, webhook.InboxID(args[0]), why)
 		if err != nil {
 			return err
@@ -266,27 +252,16 @@ func (a *app) legalHoldList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for h, err := range op.LegalHolds(ctx) {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(legalHoldView{string(h.InboxID), string(h.Endpoint), stamp(h.At), h.Who, word(h.Why)}); err != nil {
-					return err
-				}
-				continue
-			}
-			if ids {
-				a.printf("%s\n", h.InboxID)
-				continue
-			}
-			rows = append(rows, []string{when(h.At), string(h.Endpoint), string(h.InboxID), h.Who, h.Why})
-		}
-		if a.json || ids {
-			return nil
-		}
-		return a.table("SINCE ENDPOINT INBOX_ID WHO WHY", rows)
+		return list[webhook.HeldByLaw]{
+			header: "SINCE ENDPOINT INBOX_ID WHO WHY",
+			row: func(h webhook.HeldByLaw) []string {
+				return []string{when(h.At), string(h.Endpoint), string(h.InboxID), h.Who, h.Why}
+			},
+			view: func(h webhook.HeldByLaw) any {
+				return legalHoldView{string(h.InboxID), string(h.Endpoint), stamp(h.At), h.Who, word(h.Why)}
+			},
+			id: func(h webhook.HeldByLaw) string { return string(h.InboxID) },
+		}.print(a, op.LegalHolds(ctx), ids)
 	})
 	c.Flags().BoolVar(&ids, "ids", false, "print the inbox ids alone, one a line")
 	return c

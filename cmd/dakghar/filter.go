@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,17 +36,29 @@ func filterNames() []string {
 
 func (f *filterFlags) filter(now time.Time) (webhook.Filter, error) {
 	w := webhook.Filter{
-		Endpoint: webhook.EndpointID(f.endpoint), Kind: f.kind, Cause: f.cause, MatchedVersion: webhook.KeyVersion(f.version),
-	}
-	for _, s := range f.statuses {
-		w.Statuses = append(w.Statuses, upper(s))
+		Endpoint: webhook.EndpointID(f.endpoint), Statuses: states(f.statuses), Kind: f.kind, Cause: f.cause, MatchedVersion: webhook.KeyVersion(f.version),
 	}
 	var err error
-	if w.Since, err = moment("since", f.since, now); err != nil {
-		return w, err
-	}
-	w.Until, err = moment("until", f.until, now)
+	w.Since, w.Until, err = span(f.since, f.until, now)
 	return w, err
+}
+
+// states takes states in any case.
+func states(words []string) []webhook.Status {
+	var all []webhook.Status
+	for _, w := range words {
+		all = append(all, webhook.Status(strings.ToUpper(w)))
+	}
+	return all
+}
+
+// span reads --since and --until.
+func span(since, until string, now time.Time) (from, to time.Time, err error) {
+	if from, err = moment("since", since, now); err != nil {
+		return from, to, err
+	}
+	to, err = moment("until", until, now)
+	return from, to, err
 }
 
 // moment reads a time in the past: how long ago, a day in UTC, or RFC 3339.

@@ -52,27 +52,12 @@ second may be missing. What is shown of each is its row as it stands.`,
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for row, err := range events {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(eventJSON(row)); err != nil {
-					return err
-				}
-				continue
-			}
-			if ids {
-				a.printf("%s\n", row.ID)
-				continue
-			}
-			rows = append(rows, append([]string{when(row.ReceivedAt)}, eventColumns(row)...))
-		}
-		if a.json || ids {
-			return nil
-		}
-		return a.table("RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID", rows)
+		return list[webhook.Inbox]{
+			header: "RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID",
+			row:    func(row webhook.Inbox) []string { return append([]string{when(row.ReceivedAt)}, eventColumns(row)...) },
+			view:   func(row webhook.Inbox) any { return eventJSON(row) },
+			id:     func(row webhook.Inbox) string { return string(row.ID) },
+		}.print(a, events, ids)
 	})
 	filter.add(c, "24h")
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
@@ -154,7 +139,7 @@ func (a *app) inboxAct(act eventAct) *cobra.Command {
 		why, handler string
 		bulk         bulkFlags
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   act.use + " INBOX_ID",
 		Short: act.short,
 		Long: act.long + `
@@ -167,11 +152,7 @@ Who did it, and why, is recorded with each event (see audit list).`,
 		Example: "  dakghar inbox " + act.use + ` in_abcd2345 --local --reason "ticket 1234"
   dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --plan
   dakghar inbox ` + act.use + ` --all --stack prod --endpoint live --since 6h --reason "ticket 1234"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		if bulk.all {
 			return a.actOnAll(ctx, op, operator.Bulk{Act: "inbox " + act.use, Handler: handler, Why: why, Rate: bulk.rate, PlanOnly: bulk.planOnly}, bulk)
 		}
@@ -185,12 +166,9 @@ Who did it, and why, is recorded with each event (see audit list).`,
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(eventJSON(row))
-		}
-		return a.table("", eventRows(row))
+		return a.showEvent(row)
 	})
-	c.Args = bulk.oneOrAll
+	c.Args = bulk.orAll(c.Use, "event", "an inbox id", filterNames())
 	c.Flags().StringVar(&why, "reason", "", "why, for the record; required with --all")
 	if act.use == "replay" {
 		c.Flags().StringVar(&handler, "reprocess", "", "run PROCESSED events again, whose handler declares itself safe under this name")
@@ -211,13 +189,7 @@ func (a *app) actOnAll(ctx context.Context, op *operator.Operator, b operator.Bu
 	if err != nil {
 		return err
 	}
-	f.planOnly = f.planOnly || plan.Matched == 0
-	if sure, err := a.confirmedPlan(plan, f); err != nil || !sure {
-		return err
-	}
-	return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
-		return op.Start(ctx, plan, tell)
-	})
+	return a.doesPlanned(ctx, op, plan, f)
 }
 
 // eventView is an inbox row in JSON. Every member is always there, null when the
@@ -273,8 +245,7 @@ func eventRows(r webhook.Inbox) [][]string {
 	if r.LegalHold {
 		legalHold = "yes"
 	}
-	var rows [][]string
-	for _, row := range [][]string{
+	return filled([][]string{
 		{"inbox id", string(r.ID)}, {"status", string(r.Status)}, {"outcome", string(r.Outcome)}, {"last error", r.LastError},
 		{"provider", string(r.Provider)}, {"endpoint", string(r.Endpoint)}, {"tenant", string(r.Tenant)},
 		{"event", string(r.EventID)}, {"type", string(r.EventType)}, {"object", r.ObjectID}, {"version", r.ObjectVersion},
@@ -284,10 +255,5 @@ func eventRows(r webhook.Inbox) [][]string {
 		{"key", string(r.MatchedVersion)}, {"body", string(r.BodyID)}, {"body kept until", when(r.BodyExpiresAt)}, {"payload hash", string(r.Digest)},
 		{"same body as", string(r.SameBodyAs)}, {"conflict with", string(r.ConflictWith)},
 		{"erased", when(r.ErasedAt)}, {"legal hold", legalHold},
-	} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+	})
 }

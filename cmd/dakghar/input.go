@@ -74,6 +74,18 @@ func (a *app) confirmed(question string) bool {
 	return strings.TrimSpace(string(line)) == "yes"
 }
 
+// agreed asks, unless it is sure, and refuses where that was no yes. done is what
+// was not done then, and next how it goes without being asked, if not by --yes alone.
+func (a *app) agreed(sure bool, question, done string, next ...operator.Step) error {
+	if sure || a.confirmed(question) {
+		return nil
+	}
+	if len(next) == 0 {
+		next = []operator.Step{{Text: "to go on without being asked, add --yes"}}
+	}
+	return &operator.Refusal{Code: "not_confirmed", Problem: "nothing was " + done + ": that was no yes", Next: next}
+}
+
 // parseTime reads a moment: RFC 3339, or a duration from now ("-10m").
 func parseTime(text string, now time.Time) (time.Time, error) {
 	if text == "" {

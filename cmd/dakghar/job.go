@@ -24,54 +24,36 @@ again by the same job.`,
 
 func (a *app) jobList() *cobra.Command {
 	var limit int
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "list",
 		Short:   "List the jobs, newest first",
 		Example: `  dakghar job list --stack prod --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		jobs, err := op.JobList(ctx, limit)
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for j, err := range jobs {
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := a.printJSON(jobJSON(j)); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{j.ID, string(j.State), j.Act, fmt.Sprintf("%d of %d", j.Handled(), j.Matched), when(j.UpdatedAt), j.Who, j.Why})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("JOB STATE ACT HANDLED UPDATED WHO WHY", rows)
+		return list[webhook.Job]{
+			header: "JOB STATE ACT HANDLED UPDATED WHO WHY",
+			row: func(j webhook.Job) []string {
+				return []string{j.ID, string(j.State), j.Act, fmt.Sprintf("%d of %d", j.Handled(), j.Matched), when(j.UpdatedAt), j.Who, j.Why}
+			},
+			view: func(j webhook.Job) any { return jobJSON(j) },
+		}.print(a, jobs, false)
 	})
 	c.Flags().IntVar(&limit, "limit", 20, "how many at most")
 	return c
 }
 
 func (a *app) jobShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:   "show JOB",
 		Short: "Show one job: what it is for, and how far it has come",
 		Long: `Show a job. A job that is RUNNING and was not updated for a minute has lost its
 command: resume it. The counts are written every few events; after a crash they may
 be behind what was done, which each event's own row and record tell.`,
 		Example: `  dakghar job show job-20260301t120000123-abcd2345 --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		j, err := op.Job(ctx, args[0])
 		if err != nil {
 			return err
@@ -82,17 +64,13 @@ be behind what was done, which each event's own row and record tell.`,
 
 func (a *app) jobResume() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "resume JOB",
 		Short: "Go on with a job where its command left it",
 		Long: `Go on with a job that was interrupted, or whose command died. A command that still
 runs it notices, and stops.`,
 		Example: `  dakghar job resume job-20260301t120000123-abcd2345 --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		return a.runs(ctx, func(ctx context.Context, tell func(webhook.Job)) (webhook.Job, error) {
 			return op.ResumeJob(ctx, args[0], why, tell)
 		})
@@ -103,17 +81,13 @@ runs it notices, and stops.`,
 
 func (a *app) jobCancel() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "cancel JOB",
 		Short: "End a job: what was done stays, nothing more is done",
 		Long: `End a job for good. A command that runs it stops within a few events. What was done
 stays done: to undo a hold, release what it held.`,
 		Example: `  dakghar job cancel job-20260301t120000123-abcd2345 --local --reason "a mistake"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		j, err := op.CancelJob(ctx, args[0], why)
 		if err != nil {
 			return err
@@ -129,19 +103,14 @@ func (a *app) showJob(j webhook.Job) error {
 		return a.printJSON(jobJSON(j))
 	}
 	f := j.Filter
-	var rows [][]string
-	for _, row := range [][]string{
+	rows := [][]string{
 		{"job", j.ID}, {"state", string(j.State)}, {"act", j.Act}, {"handler", j.Handler},
 		{"endpoint", string(f.Endpoint)}, {"subscription", f.Subscription}, {"status", joined(f.Statuses)}, {"kind", f.Kind}, {"object", f.Object}, {"cause", f.Cause}, {"key", string(f.MatchedVersion)},
 		{"since", when(f.Since)}, {"until", when(f.Until)},
 		{"matched", number(j.Matched)}, {"done", number(j.Done)}, {"left alone", counts(j.Left)},
 		{"rate", number(j.Rate)}, {"begins", when(j.NotBefore)}, {"created", when(j.CreatedAt)}, {"updated", when(j.UpdatedAt)}, {"who", j.Who}, {"why", j.Why},
-	} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
 	}
-	if err := a.table("", rows); err != nil {
+	if err := a.table("", filled(rows)); err != nil {
 		return err
 	}
 	if !j.State.Over() {

@@ -22,18 +22,14 @@ func (a *app) ledgerCommand() *cobra.Command {
 
 func (a *app) ledgerShow() *cobra.Command {
 	var endpoint, object string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "show",
 		Short: "Show an object's balance and its entries",
 		Long: `Show the ledger of one object: its balance by currency, in minor units, how many
 entries were ever added, and the entries. An event that was applied twice would
 show: it raises the count and the balance twice and has one entry.`,
 		Example: `  dakghar ledger show --local --endpoint demo --object pi_123 --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		accounts, err := op.Ledger(ctx, webhook.EndpointID(endpoint), object)
 		if err != nil {
 			return err

@@ -86,11 +86,8 @@ func (a *app) load(ctx context.Context, l loadFlags) error {
 	if err := a.showLoadPlan(loading, t); err != nil {
 		return err
 	}
-	if !l.sure && !a.confirmed(fmt.Sprintf("Send %s to %s.", many(loading.Requests, "request"), loading.URL)) {
-		return &operator.Refusal{
-			Code: "not_confirmed", Problem: "nothing was sent: that was no yes",
-			Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-		}
+	if err := a.agreed(l.sure, fmt.Sprintf("Send %s to %s.", many(loading.Requests, "request"), loading.URL), "sent"); err != nil {
+		return err
 	}
 	sent, err := loading.Run(ctx, a.loadProgress(fmt.Sprintf("of %d requests answered", loading.Requests)))
 	if shown := a.showLoaded(sent); shown != nil {
@@ -266,13 +263,9 @@ func many(n int, thing string) string {
 
 // loadProgress tells how far it has come, now and then, beside the output.
 func (a *app) loadProgress(what string) func(int) {
-	began := a.now()
-	told := began
+	progress := a.nowAndThen()
 	return func(n int) {
-		if now := a.now(); now.Sub(told) >= progressEvery {
-			told = now
-			a.notef("%d %s after %s\n", n, what, now.Sub(began).Round(time.Second))
-		}
+		progress(func(after time.Duration) { a.notef("%d %s after %s\n", n, what, after) })
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,22 @@ func (a *app) printf(format string, args ...any) { _, _ = fmt.Fprintf(a.out, for
 // notef tells the person something beside the result, which a program reads.
 func (a *app) notef(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format, args...) }
 
+// progressEvery is how often a person is told how far something has come.
+const progressEvery = 2 * time.Second
+
+// nowAndThen returns a function that lets something be told, with the time since
+// the beginning, if nothing was for a while.
+func (a *app) nowAndThen() func(tell func(after time.Duration)) {
+	began := a.now()
+	told := began
+	return func(tell func(time.Duration)) {
+		if now := a.now(); now.Sub(told) >= progressEvery {
+			told = now
+			tell(now.Sub(began).Round(time.Second))
+		}
+	}
+}
+
 // table writes rows in columns.
 func (a *app) table(header string, rows [][]string) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
@@ -69,6 +86,53 @@ func (a *app) table(header string, rows [][]string) error {
 		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
+}
+
+// list is how one kind of thing is listed: in a table, as objects, or by id alone.
+type list[T any] struct {
+	header string
+	row    func(T) []string
+	view   func(T) any
+	id     func(T) string // nil where ids cannot be asked for
+}
+
+// print writes what is found, until the first failure.
+func (l list[T]) print(a *app, all iter.Seq2[T, error], ids bool) error {
+	var rows [][]string
+	for item, err := range all {
+		switch {
+		case err != nil:
+			return err
+		case a.json:
+			if err := a.printJSON(l.view(item)); err != nil {
+				return err
+			}
+		case ids:
+			a.printf("%s\n", l.id(item))
+		default:
+			rows = append(rows, l.row(item))
+		}
+	}
+	if a.json || ids {
+		return nil
+	}
+	return a.table(l.header, rows)
+}
+
+// whole is a list that is there already.
+func whole[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range all {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// filled leaves out the rows whose second column is empty.
+func filled(rows [][]string) [][]string {
+	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 }
 
 // shown keeps a stored text from steering the terminal, and an empty one visible.

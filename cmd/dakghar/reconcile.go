@@ -215,13 +215,7 @@ func (a *app) planned(ctx context.Context, f reconcileFlags, c *comparison, pass
 	} else {
 		a.printf("%s", plan)
 	}
-	if f.plan || f.yes || f.reportOnly || a.confirmed("Compare "+plan.Of+".") {
-		return nil
-	}
-	return &operator.Refusal{
-		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
-		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
-	}
+	return a.agreed(f.plan || f.yes || f.reportOnly, "Compare "+plan.Of+".", "done")
 }
 
 func (p comparePlan) String() string {
@@ -233,11 +227,10 @@ func (p comparePlan) String() string {
 }
 
 func (a *app) progress() func(reconciler.PassProgress) {
-	last := a.now()
+	progress := a.nowAndThen()
 	return func(p reconciler.PassProgress) {
-		if now := a.now(); !p.Done && now.Sub(last) >= progressEvery {
-			last = now
-			a.notef("%s compared\n", count(p.Compared, "event"))
+		if !p.Done {
+			progress(func(time.Duration) { a.notef("%s compared\n", count(p.Compared, "event")) })
 		}
 	}
 }

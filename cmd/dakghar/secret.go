@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,18 +89,14 @@ func (a *app) secretFinish() *cobra.Command {
 		endpoint, why string
 		sure          bool
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "finish",
 		Short: "End a rotation: only the newest key is trusted from here on",
 		Long: `End the overlap of every key but the newest, before it ends by itself. It is refused
 until the newest key was seen to match. Every process refuses the ended keys within
 30 seconds; they stay listed, and "secret retire" forgets them.`,
 		Example: `  dakghar secret finish --local --endpoint demo --reason "rotation done"`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		plan, err := op.PlanFinish(ctx, webhook.EndpointID(endpoint))
 		if err != nil {
 			return err
@@ -109,11 +104,9 @@ until the newest key was seen to match. Every process refuses the ended keys wit
 		for _, w := range plan.Warnings {
 			a.notef("Warning: %s.\n", w)
 		}
-		if !sure && !plan.Existed && !a.confirmed("End "+joined(plan.Ended)+" of endpoint "+endpoint+".") {
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was ended: that was no yes",
-				Next: []operator.Step{{Text: "to end it without being asked:", Command: []string{"secret", "finish", "--endpoint", endpoint, "--yes"}}},
-			}
+		again := operator.Step{Text: "to end it without being asked:", Command: []string{"secret", "finish", "--endpoint", endpoint, "--yes"}}
+		if err := a.agreed(sure || plan.Existed, "End "+joined(plan.Ended)+" of endpoint "+endpoint+".", "ended", again); err != nil {
+			return err
 		}
 		done, err := op.Finish(ctx, webhook.EndpointID(endpoint), why)
 		if err != nil {
@@ -158,7 +151,7 @@ func (a *app) secretRetire() *cobra.Command {
 		endpoint, version, why string
 		sure, emergency        bool
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "retire",
 		Short: "End trust in a key, for good",
 		Long: `Take a key off the endpoint's list. Every process refuses it within 30 seconds,
@@ -171,11 +164,7 @@ one has not matched. --now is for a key that leaked: nothing but your yes is wai
 for, and whatever is still signed with the key is refused.`,
 		Example: `  dakghar secret retire --local --endpoint demo --version k1
   dakghar secret retire --stack prod --endpoint live --version k1 --now --reason "leaked in a log" --yes`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		plan, err := op.PlanRetire(ctx, webhook.EndpointID(endpoint), version, emergency)
 		if err != nil {
 			return err
@@ -183,15 +172,12 @@ for, and whatever is still signed with the key is refused.`,
 		for _, w := range plan.Warnings {
 			a.notef("Warning: %s.\n", w)
 		}
-		if !sure && !plan.Existed && !a.confirmed("Retire "+string(plan.Version)+" of endpoint "+endpoint+".") {
-			again := []string{"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes"}
-			if emergency {
-				again = append(again, "--now")
-			}
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was retired: that was no yes",
-				Next: []operator.Step{{Text: "to retire it without being asked:", Command: again}},
-			}
+		again := operator.Step{Text: "to retire it without being asked:", Command: []string{"secret", "retire", "--endpoint", endpoint, "--version", string(plan.Version), "--yes"}}
+		if emergency {
+			again.Command = append(again.Command, "--now")
+		}
+		if err := a.agreed(sure || plan.Existed, "Retire "+string(plan.Version)+" of endpoint "+endpoint+".", "retired", again); err != nil {
+			return err
 		}
 		done, err := op.Retire(ctx, webhook.EndpointID(endpoint), plan.Version, why)
 		if err != nil {
@@ -279,6 +265,3 @@ consistent: an event of the last second may not count yet.`,
 	c.Flags().BoolVar(&ids, "ids", false, "print the versions alone, one a line, the newest first")
 	return required(c, "endpoint")
 }
-
-// upper takes a state in any case.
-func upper(s string) webhook.Status { return webhook.Status(strings.ToUpper(s)) }

@@ -23,7 +23,7 @@ type sendFlags struct {
 
 func (a *app) sendCommand() *cobra.Command {
 	var s sendFlags
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "send",
 		Short: "Send signed sample events to an endpoint, as its provider would",
 		Long: `Make sample events of an endpoint's provider, sign them with the endpoint's newest
@@ -39,11 +39,7 @@ Latencies are counted from the time at which a request was due.`,
   dakghar send --local --endpoint demo --type payment_intent.succeeded --count 500 --concurrency 64 --duplicates 500
   dakghar send --local --endpoint objects --type object.updated --versions 3,1,2
   dakghar send --local --endpoint demo --type payment_intent.succeeded --count 3000 --rate 300 --concurrency 64 --body-bytes 10240 --seed 7`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		traffic, err := a.traffic(s)
 		if err != nil {
 			return err
@@ -118,26 +114,24 @@ func parseVersions(text string) ([]int64, error) {
 	return versions, nil
 }
 
-// Bounds of what a person is shown: each request up to a few, progress for the rest.
-const (
-	listedMax     = 10
-	progressEvery = 2 * time.Second
-)
+// listedMax bounds the requests that a person is shown one by one; of more than that
+// the progress is told.
+const listedMax = 10
 
 func (a *app) send(ctx context.Context, sending *operator.Sending, t operator.Traffic) error {
 	if !a.json {
 		a.announce(sending)
 	}
-	began := a.now()
-	told, done := began, 0
+	progress, done := a.nowAndThen(), 0
 	var last operator.Sent
 	summary, err := sending.Run(ctx, func(sent operator.Sent) {
 		done++
 		last = sent
 		a.showSent(sending, sent)
-		if now := a.now(); sending.Requests > listedMax && now.Sub(told) >= progressEvery {
-			told = now
-			a.notef("%d of %d requests answered after %s\n", done, sending.Requests, now.Sub(began).Round(time.Second))
+		if sending.Requests > listedMax {
+			progress(func(after time.Duration) {
+				a.notef("%d of %d requests answered after %s\n", done, sending.Requests, after)
+			})
 		}
 	})
 	if !a.json {

@@ -38,15 +38,11 @@ func ofObject(c *cobra.Command, of *operator.Sequenced, also ...string) *cobra.C
 
 func (a *app) sequenceShow() *cobra.Command {
 	var of operator.Sequenced
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "show",
 		Short:   "Show how far an object's events were applied, and which wait",
 		Example: `  dakghar sequence show --local --endpoint demo --object obj_1 --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		seq, err := op.Sequence(ctx, of)
 		if err != nil {
 			return err
@@ -62,7 +58,7 @@ func (a *app) sequenceSkip() *cobra.Command {
 		to  int64
 		why string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "skip",
 		Short: "Give up missing numbers, so that the events behind them go on",
 		Long: `Give up an object's numbers up to --to: they count as passed, and an event that
@@ -72,11 +68,7 @@ in the middle, for an object whose earlier events you never had.
 
 Who did it, and why, is recorded with it (see audit list).`,
 		Example: `  dakghar sequence skip --local --endpoint demo --object obj_1 --to 4 --reason "4 was a test"`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		seq, err := op.Skip(ctx, of, to, why)
 		if err != nil {
 			return err

@@ -112,7 +112,7 @@ func (a *app) endpointUpdate() *cobra.Command {
 		why string
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "update ENDPOINT",
 		Short: "Change an endpoint's settings",
 		Long: `Change what is named and leave the rest. A policy is refused where its evidence is
@@ -129,11 +129,7 @@ endpoint show tells.`,
   dakghar endpoint update live --stack prod --api-secret-file key.txt --policy payment.succeeded=fetch
   dakghar endpoint update live --stack prod --policy payment.succeeded=catalogue --type all
   dakghar endpoint update live --stack prod --allow-from provider,203.0.113.0/24 --reason "the auditor asks for it"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		to, err := a.settings(c, &s)
 		if err != nil {
 			return err
@@ -161,7 +157,7 @@ endpoint show tells.`,
 
 func (a *app) endpointPause() *cobra.Command {
 	var why string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "pause ENDPOINT",
 		Short: "Accept an endpoint's events, and work on none",
 		Long: `Stop the work on an endpoint's events: they are accepted, stored and answered as
@@ -169,11 +165,7 @@ before, and wait. Every process knows within 30 seconds; what a worker has in ha
 finished. An event that waits until 2 days before its body expires ends FAILED, so do
 not pause for weeks.`,
 		Example: `  dakghar endpoint pause live --stack prod --reason "the ledger is being migrated"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		p, err := op.Pause(ctx, webhook.EndpointID(args[0]), why)
 		if err != nil {
 			return err
@@ -203,7 +195,7 @@ func (a *app) endpointResume() *cobra.Command {
 		bulk bulkFlags
 		why  string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "resume ENDPOINT",
 		Short: "End a pause, and have the waiting events worked on",
 		Long: `End a pause. The plan is shown first, and nothing is done before you say yes. Then the
@@ -211,11 +203,7 @@ pause ends at once, and when every process knows it, after ` + (operator.PauseWi
 that wait published again, the given number a second: that is the rate at which the
 workers get them. Run it again if it died; "dakghar job resume" goes on with its job.`,
 		Example: `  dakghar endpoint resume live --stack prod --rate 200 --reason "migration done"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		plan, err := op.PlanResume(ctx, webhook.EndpointID(args[0]), bulk.rate, why)
 		if err != nil {
 			return err

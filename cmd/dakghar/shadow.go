@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ func (a *app) shadowCommand() *cobra.Command {
 		endpoint, since, until string
 		fail                   bool
 	)
-	c := a.onStack(a.command(&cobra.Command{
+	c := a.onStack(a.onOperator(&cobra.Command{
 		Use:   "shadow",
 		Short: "Run this command's handlers over recorded events, and show what differs",
 		Long: `Handle PROCESSED events once more, in the order in which they were processed, with the
@@ -31,16 +30,10 @@ Nothing is written but the record of who did it and why (see audit list): the ev
 bodies are read. Use it before a handler's release; see docs/extend/handlers.md.`,
 		Example: `  dakghar shadow --local --endpoint demo --since 24h --reason "before release 12"
   dakghar shadow --stack prod --endpoint live --since 72h --limit 5000 --reason "release 12" --fail-on-difference --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
 		q.Endpoint = webhook.EndpointID(endpoint)
-		if q.Since, err = moment("since", since, a.now()); err != nil {
-			return err
-		}
-		if q.Until, err = moment("until", until, a.now()); err != nil {
+		if q.Since, q.Until, err = span(since, until, a.now()); err != nil {
 			return err
 		}
 		return a.shadow(ctx, op, q, fail)
@@ -129,7 +122,7 @@ func (a *app) showShadow(s operator.Shadowed) error {
 	if s.Truncated {
 		rows = append(rows, []string{"limit", "reached: there are older events in the range"})
 	}
-	return a.table("", slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
+	return a.table("", filled(rows))
 }
 
 func undecided(n int) string {

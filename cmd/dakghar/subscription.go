@@ -121,7 +121,7 @@ func (a *app) subscriptionCreate() *cobra.Command {
 		id, tenant, why string
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "create",
 		Short: "Make a subscription, and the secret that its partner verifies with",
 		Long: `Make a subscription. Its signing secret is drawn here, kept in Secrets Manager, and
@@ -140,11 +140,8 @@ never used again.`,
   dakghar subscription create --stack prod --id acme-eu --url https://eu.acme.com/hooks --profile patient --rate 20 --burst 100 --concurrency 10
   pass show acme/api | dakghar subscription create --stack prod --id acme-api --url https://api.acme.com/in --credential-header Authorization --credential-file -
   dakghar subscription create --stack prod --id ledger --to-queue https://sqs.eu-west-1.amazonaws.com/123456789012/ledger`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
+		var err error
 		if n.Set, err = a.subscriptionSet(c, &s); err != nil {
 			return err
 		}
@@ -195,18 +192,14 @@ func (a *app) subscriptionUpdate() *cobra.Command {
 		why string
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "update SUBSCRIPTION",
 		Short: "Change a subscription's settings",
 		Long: `Change what is named and leave the rest. Deliveries that are under way go to the new
 address from their next attempt on; they keep their identity and their deadline.`,
 		Example: `  dakghar subscription update acme --stack prod --rate 50 --burst 200 --reason "they asked for it"
   dakghar subscription update acme --stack prod --url https://new.acme.com/hooks --type all --header X-Team=`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		set, err := a.subscriptionSet(c, &s)
 		if err != nil {
 			return err
@@ -238,48 +231,33 @@ func (a *app) showChanged(c operator.SubscriptionChanged, is, was string) error 
 
 func (a *app) subscriptionList() *cobra.Command {
 	var tenant string
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:     "list",
 		Short:   "List the subscriptions, the deleted ones too",
 		Example: `  dakghar subscription list --local --json`,
-	}, func(ctx context.Context, _ []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, _ []string) error {
 		all, err := op.Subscriptions(ctx, webhook.Tenant(tenant))
 		if err != nil {
 			return err
 		}
-		var rows [][]string
-		for _, s := range all {
-			if a.json {
-				if err := a.printJSON(subscriptionJSON(s, a.now())); err != nil {
-					return err
-				}
-				continue
-			}
-			rows = append(rows, []string{string(s.ID), string(s.Tenant), stateText(s), wants(s), s.ProfileName, when(s.FailingSince), targetText(s.Target)})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("SUBSCRIPTION TENANT STATE WANTS PROFILE FAILING_SINCE TO", rows)
+		return list[delivery.Subscription]{
+			header: "SUBSCRIPTION TENANT STATE WANTS PROFILE FAILING_SINCE TO",
+			row: func(s delivery.Subscription) []string {
+				return []string{string(s.ID), string(s.Tenant), stateText(s), wants(s), s.ProfileName, when(s.FailingSince), targetText(s.Target)}
+			},
+			view: func(s delivery.Subscription) any { return subscriptionJSON(s, a.now()) },
+		}.print(a, whole(all), false)
 	})
 	c.Flags().StringVar(&tenant, "tenant", "", "only this tenant's")
 	return c
 }
 
 func (a *app) subscriptionShow() *cobra.Command {
-	return a.command(&cobra.Command{
+	return a.onOperator(&cobra.Command{
 		Use:     "show SUBSCRIPTION",
 		Short:   "Show one subscription, its keys without their secrets, and its newest deliveries",
 		Example: `  dakghar subscription show demo --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		shown, err := op.ShowSubscription(ctx, delivery.SubscriptionID(args[0]))
 		if err != nil {
 			return err
@@ -304,13 +282,13 @@ func (a *app) subscriptionShow() *cobra.Command {
 			return err
 		}
 		a.printf("\nNewest deliveries:\n")
-		return a.deliveryTable(shown.Last, "MADE", func(d delivery.Delivery) time.Time { return d.CreatedAt })
+		return deliveries("MADE", func(d delivery.Delivery) time.Time { return d.CreatedAt }).print(a, whole(shown.Last), false)
 	})
 }
 
 func (a *app) subscriptionKeys() *cobra.Command {
 	var public bool
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "keys SUBSCRIPTION",
 		Short: "Show the keys that a subscription is signed with, or publish their public halves",
 		Long: `Show which keys sign, by id and end; never their secrets. With --public, print the
@@ -318,11 +296,7 @@ list of public keys of a subscription that signs with key pairs, as partners rea
 serve it wherever they look for it.`,
 		Example: `  dakghar subscription keys demo --local
   dakghar subscription keys acme --stack prod --public > keys.json`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		id := delivery.SubscriptionID(args[0])
 		if public {
 			doc, err := op.PublishedKeys(ctx, id)
@@ -394,7 +368,7 @@ func (a *app) subscriptionResume() *cobra.Command {
 		bulk bulkFlags
 		why  string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "resume SUBSCRIPTION",
 		Short: "End a pause, and have the waiting deliveries attempted",
 		Long: `End a pause, a drain, or the stop that a partner's 410 was. The plan is shown first,
@@ -402,11 +376,7 @@ and nothing is done before you say yes. Then the pause ends at once, and when ev
 process knows it, after ` + (operator.PauseWithin + 5*time.Second).String() + `, a job has the waiting deliveries attempted, the given
 number a second. Run it again if it died; "dakghar job resume" goes on with its job.`,
 		Example: `  dakghar subscription resume acme --stack prod --rate 20 --reason "they are back"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		plan, err := op.PlanSubscriptionResume(ctx, delivery.SubscriptionID(args[0]), bulk.rate, why)
 		if err != nil {
 			return err
@@ -437,7 +407,7 @@ func (a *app) subscriptionRotate() *cobra.Command {
 		pair bool
 	)
 	var c *cobra.Command
-	c = a.command(&cobra.Command{
+	c = a.onOperator(&cobra.Command{
 		Use:   "rotate SUBSCRIPTION",
 		Short: "Sign with a new key; the previous one signs beside it",
 		Long: `Make a new signing key and print its secret, this once, with its key id. Every attempt
@@ -449,11 +419,7 @@ that nobody has. Until the partner knows the new one it refuses what is sent, an
 retries of the profile bring it again.`,
 		Example: `  dakghar subscription rotate acme --stack prod --reason "yearly"
   dakghar subscription rotate acme --stack prod --now --reason "leaked"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		if c.Flags().Changed("ed25519") {
 			t.Ed25519 = &pair
 		}
@@ -479,7 +445,7 @@ func (a *app) subscriptionTest() *cobra.Command {
 		wait time.Duration
 		why  string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "test SUBSCRIPTION",
 		Short: "Send a test event, and show what became of it",
 		Long: `Send an event of type dakghar.test to this subscription alone, by the way that every
@@ -487,11 +453,7 @@ event takes: promised, fanned out, signed, sent by the dispatcher, and tried aga
 every other. Then wait for its first attempt and show it. It fails unless the partner
 accepted it.`,
 		Example: `  dakghar subscription test demo --local`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
 		story, err := op.Try(ctx, delivery.SubscriptionID(args[0]), wait, why)
 		if err != nil {
 			return err
@@ -514,23 +476,17 @@ func (a *app) subscriptionDelete() *cobra.Command {
 		sure bool
 		why  string
 	)
-	c := a.command(&cobra.Command{
+	c := a.onOperator(&cobra.Command{
 		Use:   "delete SUBSCRIPTION",
 		Short: "Stop a subscription for good",
 		Long: `Stop a subscription: nothing more is made for it, and what waits is cancelled. It cannot
 be taken back, and its id is never used again. Its row, its deliveries and its secret
 stay to be looked at. To stop for a while, use pause.`,
 		Example: `  dakghar subscription delete acme --stack prod --reason "contract ended"`,
-	}, func(ctx context.Context, args []string) error {
-		op, err := a.operator(ctx)
-		if err != nil {
+	}, func(ctx context.Context, op *operator.Operator, args []string) error {
+		again := operator.Step{Text: "to delete it without being asked:", Command: []string{"subscription", "delete", args[0], "--yes"}}
+		if err := a.agreed(sure, "Delete subscription "+args[0]+" for good.", "deleted", again); err != nil {
 			return err
-		}
-		if !sure && !a.confirmed("Delete subscription "+args[0]+" for good.") {
-			return &operator.Refusal{
-				Code: "not_confirmed", Problem: "nothing was deleted: that was no yes",
-				Next: []operator.Step{{Text: "to delete it without being asked:", Command: []string{"subscription", "delete", args[0], "--yes"}}},
-			}
 		}
 		changed, err := op.DeleteSubscription(ctx, delivery.SubscriptionID(args[0]), why)
 		if err != nil {
@@ -591,7 +547,7 @@ func subscriptionRows(s delivery.Subscription) [][]string {
 		rows = append(rows, []string{"side by side", number(s.Concurrency)})
 	}
 	rows = append(rows, []string{"secret", s.Secret}, []string{"created", when(s.CreatedAt)})
-	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	return filled(rows)
 }
 
 func (a *app) signingKeys(s delivery.Subscription) error {

@@ -162,20 +162,10 @@ func TestActsThatAreRefused(t *testing.T) {
 		}, "body_gone"},
 		{"an unknown event", webhook.Failed, (*operator.Operator).Replay, func(w *operatortest.World, r *webhook.Inbox) { r.ID = "in_2" }, "event_unknown"},
 		{"the inbox is down", webhook.Failed, (*operator.Operator).Replay, func(w *operatortest.World, _ *webhook.Inbox) {
-			w.Fail = func(call string) error {
-				if call == "Reopen" {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down("Reopen")
 		}, "unavailable"},
 		{"the caller is unknown", webhook.Retry, (*operator.Operator).Hold, func(w *operatortest.World, _ *webhook.Inbox) {
-			w.Fail = func(call string) error {
-				if call == "Who" {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down("Who")
 		}, "caller_unknown"},
 	}
 	for _, tt := range tests {

@@ -76,34 +76,59 @@ func (o *Operator) prepare(ctx context.Context, b Bulk) (deed, webhook.Job, erro
 		b.Act = actReprocess
 	}
 	d, ok := deedOf(b.Act)
-	help := append(strings.Fields(b.Act), "--help")
-	switch {
-	case !ok:
-		return d, webhook.Job{}, misuse(fmt.Sprintf("nothing called %q is done to events", b.Act))
-	case b.Why == "" && !b.PlanOnly:
-		return d, webhook.Job{}, misuse("--reason is required for many events at once: it is recorded with each", run("or only look what would be done:", append(strings.Fields(b.Act), "--all", "--plan")...))
-	case b.Rate < 1 || b.Rate > RateMax:
-		return d, webhook.Job{}, misuse(fmt.Sprintf("--rate is 1 to %d events a second", RateMax))
+	if err := checkBulk(b, "events", ok, webhook.Statuses(), d.from); err != nil {
+		return d, webhook.Job{}, err
 	}
 	f := b.Filter
-	for _, s := range f.Statuses {
-		if slices.Contains(webhook.Statuses(), s) && !slices.Contains(d.from, s) {
-			return d, webhook.Job{}, misuse(fmt.Sprintf("%s is for events that are %s, not %s", b.Act, oneOf(d.from), s), run("see what goes together:", help...))
-		}
-	}
 	if len(f.Statuses) == 0 && d.name != actErase { // what is open is counted as left: it is somebody's data as well
 		f.Statuses = d.from
 	}
-	f, err := o.settle(ctx, f)
+	var err error
+	b.Filter, err = o.settle(ctx, f)
+	return d, o.jobOf(b), err
+}
+
+// checkBulk says what is wrong with a wish for many things at once, which are done
+// to those in some of all states. Their act must be known.
+func checkBulk[S ~string](b Bulk, things string, known bool, all, from []S) error {
+	act := strings.Fields(b.Act)
+	switch {
+	case !known:
+		return misuse(fmt.Sprintf("nothing called %q is done to %s", b.Act, things))
+	case b.Why == "" && !b.PlanOnly:
+		return misuse("--reason is required for many "+things+" at once: it is recorded with each", run("or only look what would be done:", append(act, "--all", "--plan")...))
+	}
+	if err := checkRate(b.Rate, things); err != nil {
+		return err
+	}
+	for _, status := range b.Filter.Statuses {
+		if s := S(status); slices.Contains(all, s) && !slices.Contains(from, s) {
+			return misuse(fmt.Sprintf("%s is for %s that are %s, not %s", b.Act, things, oneOf(from), s), run("see what goes together:", append(act, "--help")...))
+		}
+	}
+	return nil
+}
+
+func checkRate(rate int, things string) error {
+	if rate < 1 || rate > RateMax {
+		return misuse(fmt.Sprintf("--rate is 1 to %d %s a second", RateMax, things))
+	}
+	return nil
+}
+
+// jobOf is the job of a wish, before it has begun.
+func (o *Operator) jobOf(b Bulk) webhook.Job {
 	now := o.Now()
-	return d, webhook.Job{
-		Act: b.Act, Filter: f, Handler: b.Handler, Why: b.Why, Rate: b.Rate, CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning,
-	}, err
+	return webhook.Job{Act: b.Act, Filter: b.Filter, Handler: b.Handler, Why: b.Why, Rate: b.Rate, CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning}
+}
+
+func newPlan(j webhook.Job) Plan {
+	return Plan{Job: j, ByStatus: map[webhook.Status]int{}, ByKind: map[string]int{}, Refused: map[string]int{}}
 }
 
 // count goes through all the events of a job.
 func (o *Operator) count(ctx context.Context, d deed, j webhook.Job, rows iter.Seq2[webhook.Inbox, error]) (Plan, error) {
-	p := Plan{Job: j, ByStatus: map[webhook.Status]int{}, ByKind: map[string]int{}, Refused: map[string]int{}}
+	p := newPlan(j)
 	again := map[string]error{}
 	for row, err := range rows {
 		if err == nil {

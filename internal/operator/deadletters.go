@@ -61,11 +61,13 @@ func (o *Operator) wakeQueue(q Queue) (wakeQueue, bool) {
 const LettersMax = 10_000
 
 // How long a reading hides letters: a list gives them back as soon as it has
-// them, a redrive when it has dealt with all. A command that dies leaves them
-// hidden for no longer.
+// them, a sift at the end of each portion, and a redrive of reports deletes them
+// when every promise was brought near. A command that dies leaves them hidden for
+// no longer.
 const (
-	listHides    = 30 * time.Second
-	redriveHides = 10 * time.Minute
+	listHides   = 30 * time.Second
+	siftHides   = 2 * time.Minute
+	reportsHide = 10 * time.Minute
 )
 
 // Report is what the stream's trigger says about records that it gave up. It

@@ -154,12 +154,7 @@ func TestALookAtTheDispatchersLettersThatFailsTakesNothingOut(t *testing.T) {
 			t.Parallel()
 			w, o := undelivered(t)
 			before := len(w.DeliveryLetters.Letters)
-			w.Fail = func(c string) error {
-				if c == call {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down(call)
 			_, err := o.Letters(t.Context(), operator.QueueDeliveries, 100)
 			wantRefusal(t, err, "unavailable")
 			w.Fail = func(string) error { return nil }

@@ -122,12 +122,7 @@ func TestALookThatFailsTakesNothingOut(t *testing.T) {
 			t.Parallel()
 			w, o := buried(t)
 			w.RelayLetters.Put("r", report("1", "2"), w.Clock)
-			w.Fail = func(c string) error {
-				if c == call {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down(call)
 			_, events := o.Letters(t.Context(), operator.QueueEvents, 100)
 			_, _, relay := o.RelayReports(t.Context(), 100)
 			if err := errors.Join(events, relay); call != "GiveBack" {
@@ -381,12 +376,7 @@ func TestAMoveThatRunsAlreadyIsFollowedAndNothingElseIsDone(t *testing.T) {
 func TestAMoveThatWasBegunAllTheSameIsFollowed(t *testing.T) {
 	t.Parallel()
 	w, o := buried(t)
-	w.Lose = func(call string) error {
-		if call == "Move" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Lose = operatortest.Down("Move")
 	got, err := redrive(t, o, operator.Redrive{Queues: only(operator.QueueEvents), Rate: 50, Why: "ticket 7"})
 	if err != nil || !cmp.Equal(operator.Redriven{Moved: 15}, got) {
 		t.Errorf("done %+v, error %v; want 15 moved", got, err)
@@ -467,35 +457,13 @@ func all(t *testing.T) (*operatortest.World, *operator.Operator) {
 	return w, o
 }
 
-// stopping lets the n-th call and all later ones fail, before or after they have
-// done their work. The result says whether there was an n-th call.
-func stopping(w *operatortest.World, n int, after bool) (reached func() bool) {
-	calls, dead := 0, false
-	w.Fail = func(string) error {
-		calls++
-		if dead || calls == n && !after {
-			dead = true
-			return operatortest.ErrDown
-		}
-		return nil
-	}
-	w.Lose = func(string) error {
-		if after && calls >= n {
-			dead = true
-			return operatortest.ErrDown
-		}
-		return nil
-	}
-	return func() bool { return dead }
-}
-
 // dies does a redrive that dies at its n-th call, and then again what is left. It
 // returns false if there is no such call.
 func dies(t *testing.T, r operator.Redrive, n int, after bool) bool {
 	t.Helper()
 	w, o := all(t)
 	start := w.Clock
-	reached := stopping(w, n, after)
+	reached := dying(w, n, after)
 	_, err := redrive(t, o, r)
 	if !reached() {
 		if err != nil {
@@ -503,7 +471,7 @@ func dies(t *testing.T, r operator.Redrive, n int, after bool) bool {
 		}
 		return false
 	}
-	w.Fail, w.Lose = func(string) error { return nil }, func(string) error { return nil }
+	alive(w)
 	w.Advance(11 * time.Minute) // what it held is shown again
 	if _, err := redrive(t, o, r); err != nil {
 		t.Fatal(err)

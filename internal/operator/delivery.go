@@ -316,23 +316,11 @@ func byDeath(f webhook.Filter) bool {
 }
 
 func (o *Operator) listDeliveries(ctx context.Context, f webhook.Filter) iter.Seq2[delivery.Delivery, error] {
-	rows := func() iter.Seq2[delivery.Delivery, error] {
-		return o.Deliveries.DeliveriesOf(ctx, delivery.SubscriptionID(f.Subscription), f.Since, f.Until)
-	}
+	rows := o.Deliveries.DeliveriesOf(ctx, delivery.SubscriptionID(f.Subscription), f.Since, f.Until)
 	if byDeath(f) {
-		rows = func() iter.Seq2[delivery.Delivery, error] { return o.Deliveries.DeadDeliveries(ctx, f.Since, f.Until) }
+		rows = o.Deliveries.DeadDeliveries(ctx, f.Since, f.Until)
 	}
-	return func(yield func(delivery.Delivery, error) bool) {
-		for d, err := range rows() {
-			switch {
-			case err != nil:
-				yield(d, unreachable("the deliveries", err))
-				return
-			case matchesDelivery(f, d) && !yield(d, nil):
-				return
-			}
-		}
-	}
+	return listed("the deliveries", rows, func(d delivery.Delivery) bool { return matchesDelivery(f, d) })
 }
 
 // matchesDelivery reports whether a delivery passes a filter's words. The bounds

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"dakghar/internal/delivery"
@@ -15,40 +13,26 @@ import (
 // PlanDeliveries counts what a job would do to deliveries. It writes nothing.
 func (o *Operator) PlanDeliveries(ctx context.Context, b Bulk) (Plan, error) {
 	deed, ok := deliveryDeedOf(b.Act)
-	help := append(strings.Fields(b.Act), "--help")
-	switch {
-	case !ok:
-		return Plan{}, misuse(fmt.Sprintf("nothing called %q is done to deliveries", b.Act))
-	case b.Why == "" && !b.PlanOnly:
-		return Plan{}, misuse("--reason is required for many deliveries at once: it is recorded with each", run("or only look what would be done:", append(strings.Fields(b.Act), "--all", "--plan")...))
-	case b.Rate < 1 || b.Rate > RateMax:
-		return Plan{}, misuse(fmt.Sprintf("--rate is 1 to %d deliveries a second", RateMax))
+	if err := checkBulk(b, "deliveries", ok, delivery.Statuses(), deed.from); err != nil {
+		return Plan{}, err
 	}
 	f := b.Filter
-	for _, s := range f.Statuses {
-		if status := delivery.Status(s); slices.Contains(delivery.Statuses(), status) && !slices.Contains(deed.from, status) {
-			return Plan{}, misuse(fmt.Sprintf("%s is for deliveries that are %s, not %s", b.Act, oneOf(deed.from), s), run("see what goes together:", help...))
-		}
-	}
 	if len(f.Statuses) == 0 {
 		f.Statuses = statusWords(deed.usual)
 	}
 	if f.Subscription == "" && deed.name == actDeliveryReplay && len(b.Filter.Statuses) == 0 {
 		f.Statuses = statusWords([]delivery.Status{delivery.Dead}) // those alone are listed over all subscriptions
 	}
-	f, err := o.settleDeliveries(ctx, f)
-	if err != nil {
+	var err error
+	if b.Filter, err = o.settleDeliveries(ctx, f); err != nil {
 		return Plan{}, err
 	}
-	now := o.Now()
-	return o.countDeliveries(ctx, webhook.Job{
-		Act: b.Act, Filter: f, Why: b.Why, Rate: b.Rate, CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning,
-	}, deed.units)
+	return o.countDeliveries(ctx, o.jobOf(b), deed.units)
 }
 
 // countDeliveries goes through all the deliveries of a job.
 func (o *Operator) countDeliveries(ctx context.Context, j webhook.Job, units int) (Plan, error) {
-	p := Plan{Job: j, ByStatus: map[webhook.Status]int{}, ByKind: map[string]int{}, Refused: map[string]int{}}
+	p := newPlan(j)
 	for d, err := range o.listDeliveries(ctx, j.Filter) {
 		if err == nil {
 			err = ctx.Err()

@@ -151,12 +151,7 @@ func TestCreateAgainChangesNothing(t *testing.T) {
 func createHalf(t *testing.T) (*operatortest.World, *operator.Operator) {
 	t.Helper()
 	w := operatortest.New()
-	w.Fail = func(call string) error {
-		if call == "CreateEndpointBy" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("CreateEndpointBy")
 	o := w.Operator()
 	_, err := o.Create(t.Context(), demo())
 	wantRefusal(t, err, "unavailable")
@@ -307,12 +302,7 @@ func TestCreateRefusesWhatIsNoSecret(t *testing.T) {
 func TestNothingIsDoneForAnUnknownCaller(t *testing.T) {
 	t.Parallel()
 	w := operatortest.New()
-	w.Fail = func(call string) error {
-		if call == "Who" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("Who")
 	_, err := w.Operator().Create(t.Context(), demo())
 	wantRefusal(t, err, "caller_unknown")
 	if len(w.Secrets)+len(w.Endpoints) != 0 {

@@ -114,12 +114,7 @@ func TestWhatIsNotErased(t *testing.T) {
 			w.Promises[id] = webhook.Outbox{ID: id, InboxID: r.ID}
 		}, "delivery_open"},
 		{"an event whose body store is down", func(w *operatortest.World, _ *webhook.Inbox) {
-			w.Fail = func(call string) error {
-				if call == "Look" {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down("Look")
 		}, "unavailable"},
 	}
 	for _, tt := range tests {

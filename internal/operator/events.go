@@ -32,6 +32,24 @@ func (o *Operator) Events(ctx context.Context, q Events) (iter.Seq2[webhook.Inbo
 	return first(rows, q.Limit), err
 }
 
+// listed yields those of a store's rows that are asked for. What the store cannot
+// say ends it.
+func listed[T any](what string, rows iter.Seq2[T, error], asked func(T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for row, err := range rows {
+			switch {
+			case err != nil:
+				yield(row, unreachable(what, err))
+				return
+			case asked(row) && !yield(row, nil):
+				return
+			}
+		}
+	}
+}
+
+func every[T any](T) bool { return true }
+
 // first yields the first of a list, and an error that ends it.
 func first[T any](all iter.Seq2[T, error], limit int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
@@ -110,20 +128,9 @@ func (o *Operator) Acts(ctx context.Context, q Acts) (iter.Seq2[webhook.Act, err
 	if q.Subject != "" {
 		all = o.actsOn(ctx, subjectOf(q.Subject))
 	}
-	return first(func(yield func(webhook.Act, error) bool) {
-		for act, err := range all {
-			switch {
-			case err != nil:
-				yield(act, unreachable("the registry", err))
-				return
-			case act.At.Before(f.Since) || act.At.After(f.Until) || !strings.Contains(act.Who, q.Who):
-				continue
-			}
-			if !yield(act, nil) {
-				return
-			}
-		}
-	}, q.Limit), nil
+	return first(listed("the registry", all, func(act webhook.Act) bool {
+		return !act.At.Before(f.Since) && !act.At.After(f.Until) && strings.Contains(act.Who, q.Who)
+	}), q.Limit), nil
 }
 
 // subjectOf completes an id alone to a subject.

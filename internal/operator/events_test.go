@@ -146,12 +146,7 @@ func TestAnUnreadableInboxIsAnError(t *testing.T) {
 	wantRefusal(t, err, "unavailable")
 	_, err = o.Events(t.Context(), operator.Events{Filter: webhook.Filter{Endpoint: "demo", Since: w.Clock.Add(-time.Hour)}, Limit: 1})
 	wantRefusal(t, err, "unavailable")
-	w.Fail = func(call string) error {
-		if call == "RecentInbox" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("RecentInbox")
 	for _, endpoint := range []webhook.EndpointID{"demo", ""} {
 		rows, err := o.Events(t.Context(), operator.Events{Filter: webhook.Filter{Endpoint: endpoint, Since: w.Clock.Add(-time.Hour)}, Limit: 1})
 		if err != nil {
@@ -297,12 +292,7 @@ func TestAStoryHasAllThatIsKeptAboutAnEvent(t *testing.T) {
 		t.Errorf("error %v, missing %t; story (-want +got):\n%s", err, got.Missing(), diff)
 	}
 	for _, call := range []string{"Inbox", "Outbox", "Mark", "ActsOn"} {
-		w.Fail = func(c string) error {
-			if c == call {
-				return operatortest.ErrDown
-			}
-			return nil
-		}
+		w.Fail = operatortest.Down(call)
 		_, err := o.Story(t.Context(), "in_1")
 		wantRefusal(t, err, "unavailable")
 	}

@@ -85,7 +85,7 @@ func readLetter(l webhook.Letter, ours func(webhook.Wake) bool) (DeadLetter, boo
 
 // judgeEvents says what a processor would do. It remembers which endpoints are paused.
 func (o *Operator) judgeEvents() judge {
-	paused := map[webhook.EndpointID]bool{}
+	paused := o.pauses()
 	return func(ctx context.Context, l webhook.Letter) (DeadLetter, error) {
 		d, ours := readLetter(l, func(w webhook.Wake) bool { return w.InboxID != "" && w.Topic == webhook.TopicProcess })
 		if !ours {
@@ -99,14 +99,9 @@ func (o *Operator) judgeEvents() judge {
 			return d, nil
 		}
 		d.Row = &row
-		is, known := paused[row.Endpoint]
-		if !known {
-			e, _, err := o.Registry.Endpoint(ctx, row.Endpoint)
-			if err != nil {
-				return d, unreachable("the registry", err)
-			}
-			is = !e.PausedAt.IsZero()
-			paused[row.Endpoint] = is
+		is, err := paused(ctx, row.Endpoint)
+		if err != nil {
+			return d, err
 		}
 		d.Fate = fateOf(row, is, o.Now())
 		return d, nil

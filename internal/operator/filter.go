@@ -90,10 +90,10 @@ func (o *Operator) Kind(row webhook.Inbox) webhook.Kind {
 // list yields the rows that match a settled filter, newest first: by the time of
 // receipt, or for failed ones alone by the time of their failing.
 func (o *Operator) list(ctx context.Context, f webhook.Filter) (iter.Seq2[webhook.Inbox, error], error) {
-	rows := func() iter.Seq2[webhook.Inbox, error] { return o.Inbox.RecentInbox(ctx, f.Endpoint, f.Since, f.Until) }
+	rows := o.Inbox.RecentInbox(ctx, f.Endpoint, f.Since, f.Until)
 	switch {
 	case byFailing(f):
-		rows = func() iter.Seq2[webhook.Inbox, error] { return o.Inbox.FailedInbox(ctx, f.Since, f.Until) }
+		rows = o.Inbox.FailedInbox(ctx, f.Since, f.Until)
 	case f.Endpoint == "":
 		ids, err := o.Registry.EndpointIDs(ctx)
 		if err != nil {
@@ -103,19 +103,9 @@ func (o *Operator) list(ctx context.Context, f webhook.Filter) (iter.Seq2[webhoo
 			return nil, misuse(fmt.Sprintf("there are %d endpoints, and at most %d are listed together: say which with --endpoint", len(ids), endpointsMax),
 				run("list the endpoints:", "endpoint", "list"))
 		}
-		rows = func() iter.Seq2[webhook.Inbox, error] { return o.merged(ctx, ids, f) }
+		rows = o.merged(ctx, ids, f)
 	}
-	return func(yield func(webhook.Inbox, error) bool) {
-		for row, err := range rows() {
-			switch {
-			case err != nil:
-				yield(row, unreachable("the inbox", err))
-				return
-			case o.matches(f, row) && !yield(row, nil):
-				return
-			}
-		}
-	}, nil
+	return listed("the inbox", rows, func(row webhook.Inbox) bool { return o.matches(f, row) }), nil
 }
 
 // byFailing reports whether a filter's list is that of failed events, whose times

@@ -122,17 +122,7 @@ func (o *Operator) JobList(ctx context.Context, limit int) (iter.Seq2[webhook.Jo
 	if limit < 1 {
 		return nil, misuse("--limit is at least 1")
 	}
-	return first(func(yield func(webhook.Job, error) bool) {
-		for j, err := range o.Jobs.Jobs(ctx) {
-			if err != nil {
-				yield(j, unreachable("the registry", err))
-				return
-			}
-			if !yield(j, nil) {
-				return
-			}
-		}
-	}, limit), nil
+	return first(listed("the registry", o.Jobs.Jobs(ctx), every), limit), nil
 }
 
 // runner is one run of a job.

@@ -104,12 +104,7 @@ func TestRotateAgainChangesNothing(t *testing.T) {
 func TestRotateFinishesWhatACrashLeft(t *testing.T) {
 	t.Parallel()
 	w, o := create(t)
-	w.Fail = func(call string) error {
-		if call == "UpdateEndpointBy" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("UpdateEndpointBy")
 	if _, err := o.Rotate(t.Context(), "demo", operator.NewSecret(second), ""); err == nil {
 		t.Fatal("the registry was down and rotate succeeded")
 	}
@@ -123,12 +118,7 @@ func TestRotateFinishesWhatACrashLeft(t *testing.T) {
 func TestRotateStepsOverAnAbandonedOne(t *testing.T) {
 	t.Parallel()
 	w, o := create(t)
-	w.Fail = func(call string) error {
-		if call == "UpdateEndpointBy" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("UpdateEndpointBy")
 	if _, err := o.Rotate(t.Context(), "demo", operator.NewSecret(second), ""); err == nil {
 		t.Fatal("the registry was down and rotate succeeded")
 	}

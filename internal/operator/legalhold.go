@@ -76,15 +76,5 @@ func (o *Operator) aboutHold(ctx context.Context, id webhook.InboxID, name, why 
 
 // LegalHolds yields the events under legal hold.
 func (o *Operator) LegalHolds(ctx context.Context) iter.Seq2[webhook.HeldByLaw, error] {
-	return func(yield func(webhook.HeldByLaw, error) bool) {
-		for h, err := range o.Inbox.LegalHolds(ctx) {
-			if err != nil {
-				yield(h, unreachable("the registry", err))
-				return
-			}
-			if !yield(h, nil) {
-				return
-			}
-		}
-	}
+	return listed("the registry", o.Inbox.LegalHolds(ctx), every)
 }

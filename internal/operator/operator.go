@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -210,33 +211,46 @@ const (
 // change decides on the endpoint as it stands and writes the decision under its
 // revision, again if somebody was faster. Deciding nothing (done) writes nothing.
 func (o *Operator) change(ctx context.Context, id webhook.EndpointID, act webhook.Act, decide func(webhook.Endpoint) (to webhook.Endpoint, done bool, err error)) (webhook.Endpoint, error) {
+	return changed(ctx, o, "the endpoint's row", decide,
+		func() (webhook.Endpoint, error) { return o.endpoint(ctx, id) },
+		func(to *webhook.Endpoint) (bool, error) {
+			written, err := o.Registry.UpdateEndpointBy(ctx, *to, act)
+			to.Revision++
+			return written, err
+		})
+}
+
+// changed is the change of a row. What was written is the row as it stands then.
+func changed[R any](
+	ctx context.Context, o *Operator, what string, decide func(R) (to R, done bool, err error), read func() (R, error), write func(to *R) (bool, error),
+) (R, error) {
+	var none R
 	var last error
 	for try := range changeTries {
 		if try > 0 {
 			if err := o.Wait(ctx, changePause<<try); err != nil {
-				return webhook.Endpoint{}, err
+				return none, err
 			}
 		}
-		e, err := o.endpoint(ctx, id)
+		row, err := read()
 		if err != nil {
-			return e, err
+			return row, err
 		}
-		to, done, err := decide(e)
+		to, done, err := decide(row)
 		if err != nil || done {
 			return to, err
 		}
-		written, err := o.Registry.UpdateEndpointBy(ctx, to, act)
+		written, err := write(&to)
 		switch {
 		case err == nil && written:
-			to.Revision++
 			return to, nil
 		case err != nil && fault.KindOf(err) != fault.Ours:
-			return e, err
+			return row, err
 		}
 		// Not written, or no answer: what stands there now decides what is left to do.
 		last = err
 	}
-	return webhook.Endpoint{}, unreachable("the registry", errors.Join(errors.New("the endpoint's row changed on every try"), last))
+	return none, unreachable("the registry", errors.Join(fmt.Errorf("%s changed on every try", what), last))
 }
 
 // unreachable is a store that gave no usable answer.

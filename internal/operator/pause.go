@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -48,25 +47,37 @@ func waiting() []webhook.Status {
 	return []webhook.Status{webhook.Received, webhook.Retry, webhook.Processing}
 }
 
+// pauseReader reports whether an endpoint is paused.
+type pauseReader func(context.Context, webhook.EndpointID) (bool, error)
+
+// pauses returns a reader that remembers what it has read.
+func (o *Operator) pauses() pauseReader {
+	paused := map[webhook.EndpointID]bool{}
+	return func(ctx context.Context, id webhook.EndpointID) (bool, error) {
+		if is, known := paused[id]; known {
+			return is, nil
+		}
+		e, _, err := o.Registry.Endpoint(ctx, id)
+		if err != nil {
+			return false, unreachable("the registry", err)
+		}
+		paused[id] = !e.PausedAt.IsZero()
+		return paused[id], nil
+	}
+}
+
 // nearUnits are the write units of one promise that is brought near.
 const nearUnits = 1
 
 // PlanResume counts the events of an endpoint that wait. It writes nothing.
 func (o *Operator) PlanResume(ctx context.Context, id webhook.EndpointID, rate int, why string) (Plan, error) {
-	if rate < 1 || rate > RateMax {
-		return Plan{}, misuse(fmt.Sprintf("--rate is 1 to %d events a second", RateMax))
+	if err := checkRate(rate, "events"); err != nil {
+		return Plan{}, err
 	}
 	if _, err := o.endpoint(ctx, id); err != nil {
 		return Plan{}, err
 	}
-	now := o.Now()
-	p := Plan{
-		Job: webhook.Job{
-			Act: actResume, Filter: webhook.Filter{Endpoint: id, Statuses: waiting()}, Why: why, Rate: rate,
-			CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning,
-		},
-		ByStatus: map[webhook.Status]int{}, ByKind: map[string]int{}, Refused: map[string]int{},
-	}
+	p := newPlan(o.jobOf(Bulk{Act: actResume, Filter: webhook.Filter{Endpoint: id, Statuses: waiting()}, Why: why, Rate: rate}))
 	for b, err := range o.waitingBatches(ctx, p.Job.Filter, "") {
 		if err != nil {
 			return p, err

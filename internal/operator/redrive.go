@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,6 +63,9 @@ func (p RedrivePlan) Nothing() bool {
 
 // Redriven is what a redrive did.
 type Redriven struct {
+	// Judged counts the letters of the queue that is sifted at this moment; it is 0
+	// when no sift goes on.
+	Judged   int
 	Replayed int
 	// Left counts the FAILED events that could not be replayed, by the refusal's code.
 	Left    map[string]int
@@ -142,7 +144,9 @@ func (o *Operator) Redrive(ctx context.Context, p RedrivePlan, tell func(Redrive
 	case err == nil:
 		return d.done, nil
 	case ctx.Err() != nil:
-		return d.done, refuse("interrupted", "interrupted; a move that the queue has begun goes on by itself", say("the same command goes on from there"))
+		return d.done, refuse("interrupted",
+			fmt.Sprintf("interrupted after %d replayed, %d deleted, about %d moved, %d brought near; a move that the queue has begun goes on by itself", d.done.Replayed, d.done.Removed, d.done.Moved, d.done.Near),
+			say("the same command goes on from there"))
 	}
 	return d.done, err
 }
@@ -204,25 +208,48 @@ func (d *redriver) wakes(ctx context.Context, w wakeQueue) error {
 	if err := d.record(ctx, w.name); err != nil {
 		return err
 	}
+	kept := 0
 	if d.Prune || d.replays(w) {
-		if err := d.sift(ctx, w); err != nil {
+		if kept, err = d.sift(ctx, w); err != nil {
 			return err
 		}
 	}
-	depth, err := w.letters.Depth(ctx)
-	switch {
-	case err != nil:
-		return unreachable("the queue", err)
-	case depth.Waiting == 0:
-		return nil
-	}
-	if err := w.letters.Move(ctx, d.Rate); err != nil {
+	return d.move(ctx, w, kept)
+}
+
+// move has the letters moved that wait, and looks on. What the sift gave back a
+// moment ago waits, whatever the queue's depth says: that may lag by a minute.
+//
+// A move of somebody else's may have begun before our letters were back, or end
+// between our try and our look at it: there is a second try.
+func (d *redriver) move(ctx context.Context, w wakeQueue, kept int) error {
+	var refused error
+	for range 2 {
+		if kept == 0 {
+			depth, err := w.letters.Depth(ctx)
+			switch {
+			case err != nil:
+				return unreachable("the queue", err)
+			case depth.Waiting == 0:
+				return nil
+			}
+		}
+		if refused = w.letters.Move(ctx, d.Rate); refused == nil {
+			return d.follow(ctx, w)
+		}
 		// Begun by somebody else, or by us and the answer was lost?
 		if now, look := w.lastMove(ctx); look != nil || now == nil || !now.Running {
-			return unreachable("the queue", err)
+			continue
 		}
+		if err := d.follow(ctx, w); err != nil {
+			return err
+		}
+		refused, kept = nil, 0
 	}
-	return d.follow(ctx, w)
+	if refused != nil {
+		return unreachable("the queue", refused)
+	}
+	return nil
 }
 
 // moveLook is how often a move is looked at.
@@ -257,75 +284,4 @@ func (d *redriver) follow(ctx context.Context, w wakeQueue) error {
 			return err
 		}
 	}
-}
-
-// replays reports whether the letters of a queue may have events replayed.
-func (d *redriver) replays(w wakeQueue) bool { return d.ReplayFailed && w.name == QueueEvents }
-
-// sift deals with the letters that need no move. The others are given back at the
-// end, so that the move finds them.
-func (d *redriver) sift(ctx context.Context, w wakeQueue) error {
-	letters, err := d.o.take(ctx, w.letters, LettersMax, redriveHides)
-	if err != nil {
-		err = unreachable("the queue", err)
-	}
-	var kept []webhook.Letter
-	for i, l := range letters {
-		if err != nil {
-			kept = append(kept, letters[i:]...)
-			break
-		}
-		var goes bool
-		if goes, err = d.letter(ctx, w, l); !goes {
-			kept = append(kept, l)
-		}
-	}
-	return errors.Join(err, giveBack(ctx, w, kept))
-}
-
-func giveBack(ctx context.Context, w wakeQueue, letters []webhook.Letter) error {
-	if err := w.letters.GiveBack(context.WithoutCancel(ctx), letters); err != nil {
-		return unreachable("the queue", err)
-	}
-	return nil
-}
-
-// letter deals with one letter, and says whether it is gone.
-func (d *redriver) letter(ctx context.Context, w wakeQueue, l webhook.Letter) (bool, error) {
-	letter, err := w.judge(ctx, l)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case letter.Fate == FateFailed && d.ReplayFailed:
-		if replayed, err := d.replay(ctx, letter); err != nil || !replayed {
-			return false, err
-		}
-	case !d.Prune || !letter.Fate.Useless():
-		return false, nil
-	}
-	if err := w.letters.Remove(ctx, []webhook.Letter{l}); err != nil {
-		return false, unreachable("the queue", err)
-	}
-	d.done.Removed++
-	d.tell(d.done)
-	return true, d.pace(ctx)
-}
-
-// replay replays a letter's event. One that is refused keeps its letter.
-func (d *redriver) replay(ctx context.Context, l DeadLetter) (bool, error) {
-	_, err := d.o.Replay(ctx, l.Wake.InboxID, d.Why)
-	if err == nil {
-		d.done.Replayed++
-		return true, nil
-	}
-	code := codeOf(err)
-	if code == "" || code == codeUnavailable || code == "caller_unknown" {
-		return false, err
-	}
-	if d.done.Left == nil {
-		d.done.Left = map[string]int{}
-	}
-	d.done.Left[code]++
-	return false, nil
 }

@@ -10,7 +10,7 @@ import (
 // there before: what a report was about is in the outbox since before the report
 // was, so the promises that were gone through hold all of it.
 func (d *redriver) relay(ctx context.Context) error {
-	reports, err := d.o.take(ctx, d.o.RelayFailures, LettersMax, redriveHides)
+	reports, err := d.o.take(ctx, d.o.RelayFailures, LettersMax, reportsHide)
 	if err == nil && len(reports) > 0 {
 		err = d.record(ctx, QueueRelay)
 		if err == nil {
@@ -34,7 +34,7 @@ func (d *redriver) relay(ctx context.Context) error {
 
 // near writes the late promises anew, so that the stream tells the relay of them.
 func (d *redriver) near(ctx context.Context) error {
-	paused := map[webhook.EndpointID]bool{}
+	paused := d.o.pauses()
 	return d.o.pages(ctx, func(promises []webhook.Outbox) error {
 		byID := map[webhook.InboxID]webhook.Outbox{}
 		ids := make([]webhook.InboxID, 0, len(promises))
@@ -58,21 +58,12 @@ func (d *redriver) near(ctx context.Context) error {
 	})
 }
 
-func (d *redriver) bring(ctx context.Context, row webhook.Inbox, p webhook.Outbox, paused map[webhook.EndpointID]bool) error {
+func (d *redriver) bring(ctx context.Context, row webhook.Inbox, p webhook.Outbox, paused pauseReader) error {
 	if !row.Status.Waiting() {
 		return nil // nobody is to work on it now; the reconciler sees to its promise
 	}
-	is, known := paused[row.Endpoint]
-	if !known {
-		e, _, err := d.o.Registry.Endpoint(ctx, row.Endpoint)
-		if err != nil {
-			return unreachable("the registry", err)
-		}
-		is = !e.PausedAt.IsZero()
-		paused[row.Endpoint] = is
-	}
-	if is {
-		return nil // resuming brings it near
+	if is, err := paused(ctx, row.Endpoint); err != nil || is {
+		return err // resuming brings it near
 	}
 	written, err := d.o.Inbox.BringNear(ctx, p.Near(row, d.o.Now()))
 	if err != nil {

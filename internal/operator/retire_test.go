@@ -87,12 +87,7 @@ func TestAPlannedRetirementIsRefusedWhileTheKeyIsInUse(t *testing.T) {
 			received(w, "in_2", added, time.Minute)
 		}, func(*operatortest.World) []string { return nil }},
 		{"that the inbox cannot be read", func(_ *testing.T, w *operatortest.World, _ *operator.Operator) {
-			w.Fail = func(call string) error {
-				if call == "RecentInbox" {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down("RecentInbox")
 		}, func(*operatortest.World) []string {
 			return []string{"the inbox cannot be read, so it is not known what still signs with this key", onlyKey}
 		}},
@@ -202,12 +197,7 @@ func TestAnEmergencyIsNotRefused(t *testing.T) {
 	w, o := create(t)
 	old := w.Endpoints["demo"].Keys[0].Version
 	received(w, "in_1", old, time.Second)
-	w.Fail = func(call string) error {
-		if call == "RecentInbox" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("RecentInbox")
 	plan, err := o.PlanRetire(t.Context(), "demo", "k1", true)
 	want := operator.Retirement{Endpoint: "demo", Version: old, Warnings: []string{"it is the only trusted key: every request will be refused until another is put"}}
 	if diff := cmp.Diff(want, plan); diff != "" || err != nil {

@@ -139,12 +139,7 @@ func TestSkipRefuses(t *testing.T) {
 			w.Rival = func(w *operatortest.World) { applies(w, id) }
 		}},
 		{name: "a table that does not answer", code: "unavailable", of: object, to: 4, prepare: func(w *operatortest.World, _ webhook.SequenceID) {
-			w.Fail = func(call string) error {
-				if call == "Skip" {
-					return operatortest.ErrDown
-				}
-				return nil
-			}
+			w.Fail = operatortest.Down("Skip")
 		}},
 	}
 	for _, tt := range tests {
@@ -189,12 +184,7 @@ func TestSkipBesideAStep(t *testing.T) {
 func TestSkipWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	w, id := gapAt(5)
-	w.Lose = func(call string) error {
-		if call == "Skip" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Lose = operatortest.Down("Skip")
 	for _, want := range []string{"unavailable", "passed"} {
 		_, err := w.Operator().Skip(t.Context(), object, 4, "why")
 		wantRefusal(t, err, want)

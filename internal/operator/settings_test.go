@@ -83,12 +83,7 @@ func TestAnUpdateThatDiedIsFinishedByRunningItAgain(t *testing.T) {
 	for _, call := range []string{"Create", "UpdateEndpointBy"} {
 		w, o := create(t)
 		s := operator.Settings{Credential: operator.NewSecret(apiFirst), Rate: ptr(5)}
-		w.Fail = func(c string) error {
-			if c == call {
-				return operatortest.ErrDown
-			}
-			return nil
-		}
+		w.Fail = operatortest.Down(call)
 		if _, err := o.Update(t.Context(), "demo", s, ""); err == nil {
 			t.Fatalf("a death at %s went unnoticed", call)
 		}

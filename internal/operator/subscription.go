@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"dakghar/internal/delivery"
-	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
 
@@ -203,33 +201,13 @@ func (o *Operator) subscription(ctx context.Context, id delivery.SubscriptionID)
 func (o *Operator) changeSubscription(
 	ctx context.Context, id delivery.SubscriptionID, act webhook.Act, decide func(delivery.Subscription) (to delivery.Subscription, done bool, err error),
 ) (delivery.Subscription, error) {
-	var last error
-	for try := range changeTries {
-		if try > 0 {
-			if err := o.Wait(ctx, changePause<<try); err != nil {
-				return delivery.Subscription{}, err
-			}
-		}
-		s, err := o.subscription(ctx, id)
-		if err != nil {
-			return s, err
-		}
-		to, done, err := decide(s)
-		if err != nil || done {
-			return to, err
-		}
-		written, err := o.Deliveries.UpdateSubscriptionBy(ctx, to, act)
-		switch {
-		case err == nil && written:
+	return changed(ctx, o, "the subscription's row", decide,
+		func() (delivery.Subscription, error) { return o.subscription(ctx, id) },
+		func(to *delivery.Subscription) (bool, error) {
+			written, err := o.Deliveries.UpdateSubscriptionBy(ctx, *to, act)
 			to.Revision++
-			return to, nil
-		case err != nil && fault.KindOf(err) != fault.Ours:
-			return s, err
-		}
-		// Not written, or no answer: what stands there now decides what is left to do.
-		last = err
-	}
-	return delivery.Subscription{}, unreachable("the registry", errors.Join(errors.New("the subscription's row changed on every try"), last))
+			return written, err
+		})
 }
 
 // Subscriptions returns a tenant's subscriptions, or everybody's for an empty one,
@@ -397,8 +375,8 @@ func (o *Operator) setState(
 // PlanSubscriptionResume counts the deliveries of a subscription that wait. It
 // writes nothing.
 func (o *Operator) PlanSubscriptionResume(ctx context.Context, id delivery.SubscriptionID, rate int, why string) (Plan, error) {
-	if rate < 1 || rate > RateMax {
-		return Plan{}, misuse(fmt.Sprintf("--rate is 1 to %d deliveries a second", RateMax))
+	if err := checkRate(rate, "deliveries"); err != nil {
+		return Plan{}, err
 	}
 	s, err := o.subscription(ctx, id)
 	switch {
@@ -410,8 +388,7 @@ func (o *Operator) PlanSubscriptionResume(ctx context.Context, id delivery.Subsc
 	now := o.Now()
 	// No delivery waits longer than its deadline, whatever its profile was.
 	f := webhook.Filter{Subscription: string(id), Statuses: statusWords(waitingDeliveries()), Since: now.Add(-deadlineMax()), Until: now.Add(clockAhead)}
-	j := webhook.Job{Act: actSubscriptionResume, Filter: f, Why: why, Rate: rate, CreatedAt: now, UpdatedAt: now, State: webhook.JobRunning}
-	return o.countDeliveries(ctx, j, nearDeliveryUnits)
+	return o.countDeliveries(ctx, o.jobOf(Bulk{Act: actSubscriptionResume, Filter: f, Why: why, Rate: rate}), nearDeliveryUnits)
 }
 
 func waitingDeliveries() []delivery.Status {

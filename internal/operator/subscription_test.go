@@ -138,12 +138,7 @@ func TestACreateThatDiedIsFinishedByRunningItAgain(t *testing.T) {
 		}
 	}
 	w := operatortest.New()
-	w.Lose = func(call string) error {
-		if call == "CreateSubscriptionBy" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Lose = operatortest.Down("CreateSubscriptionBy")
 	_, err := w.Operator().Subscribe(t.Context(), toPartner())
 	wantCode(t, "an answer that was lost", err, "unavailable")
 	if len(w.Subscriptions) != 1 {
@@ -361,12 +356,7 @@ func TestARotationTakesALostKeyOffTheList(t *testing.T) {
 	if err != nil || i.KeyID != "k3" || len(got) != 2 || got[0].ID != "k3" || got[1].ID != "k1" {
 		t.Errorf("%v, keys %v", err, got)
 	}
-	w.Fail = func(call string) error {
-		if call == "Value" {
-			return operatortest.ErrDown
-		}
-		return nil
-	}
+	w.Fail = operatortest.Down("Value")
 	_, err = o.RotateSigning(t.Context(), "partner", operator.Turn{Now: true})
 	wantCode(t, "while the store is down", err, "unavailable")
 }

@@ -66,8 +66,9 @@ func letterOf(m types.Message) webhook.Letter {
 	return l
 }
 
-// GiveBack shows letters to other readers at once. One that cannot be given back
-// shows itself when its time is over.
+// GiveBack shows letters to other readers at once. One that is gone, or that is not
+// ours any more, counts as given back; one that cannot be given back shows itself
+// when its time is over.
 func (d *DeadLetters) GiveBack(ctx context.Context, letters []webhook.Letter) error {
 	return inTens(letters, func(some []webhook.Letter) (int, error) {
 		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(some))
@@ -80,12 +81,22 @@ func (d *DeadLetters) GiveBack(ctx context.Context, letters []webhook.Letter) er
 		}
 		taken := len(out.Successful)
 		for _, f := range out.Failed {
-			if strings.HasSuffix(aws.ToString(f.Code), "MessageNotInflight") {
-				taken++ // its time is over already
+			if notOurs(aws.ToString(f.Code)) {
+				taken++
 			}
 		}
 		return taken, nil
 	})
+}
+
+// notOurs tells from the code of an entry that could not be shown that there is
+// nothing to show: its time is over, it was received anew, or it was deleted. SQS
+// says the first by MessageNotInflight or by success, and the others by
+// InvalidParameterValue ("Message does not exist or is not available for visibility
+// timeout change"), which a timeout of zero cannot mean otherwise: a handle that it
+// cannot read is ReceiptHandleIsInvalid.
+func notOurs(code string) bool {
+	return strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "InvalidParameterValue")
 }
 
 // Remove deletes letters. One that is gone already counts as removed.

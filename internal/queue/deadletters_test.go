@@ -179,6 +179,32 @@ func TestRemovedLettersAreGoneAndMayBeRemovedTwice(t *testing.T) {
 	})
 }
 
+// What a reader holds may go, or be shown and read by another, while it holds it:
+// there is nothing to give back then. A handle that never was one is an error.
+func TestALetterThatIsNotOursAnyMoreNeedNotBeGivenBack(t *testing.T) {
+	t.Parallel()
+	dead(t, func(t *testing.T, client *sqs.Client, work string, d *queue.DeadLetters) {
+		bury(t, client, work, 3)
+		letters := all(t, d)
+		if err := d.Remove(t.Context(), letters[:1]); err != nil {
+			t.Fatal(err)
+		}
+		wiretest.Wait(31 * time.Second)
+		if again, err := d.Receive(t.Context(), 30*time.Second); err != nil || len(again) != 2 {
+			t.Fatalf("%d letters again, error %v; want 2", len(again), err)
+		}
+		if err := d.GiveBack(t.Context(), letters); err != nil {
+			t.Errorf("one is gone, and two are another's: %v", err)
+		}
+		if got, want := depth(t, d), (webhook.Depth{Hidden: 2}); got != want {
+			t.Errorf("depth %+v, want %+v: the other's stay hidden", got, want)
+		}
+		if err := d.GiveBack(t.Context(), []webhook.Letter{{ID: "x", Handle: "never one"}}); fault.KindOf(err) != fault.Ours || err == nil {
+			t.Errorf("a handle that never was one: %v", err)
+		}
+	})
+}
+
 // Proves R3: the queue's own service moves letters back, at a rate, and tells how far it is.
 func TestAMoveBringsLettersBackToTheirQueue(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,8 @@ import (
 // are handed out; a handle is good until the letter is handed out again.
 type LetterQueue struct {
 	Letters []webhook.Letter
+	// Order, when set, arranges the letters before each receive.
+	Order func([]webhook.Letter)
 	// Sent are the bodies that moves have brought back.
 	Sent []string
 	// Task is the newest move. While it runs, each look at it moves one letter.
@@ -36,12 +38,23 @@ type letters struct {
 	q *LetterQueue
 }
 
-func (l letters) Receive(_ context.Context, hidden time.Duration) ([]webhook.Letter, error) {
-	if err := l.w.Fail("Receive"); err != nil {
+// begin fails a call, as it is told to or since its caller has gone.
+func (l letters) begin(ctx context.Context, call string) error {
+	if err := l.w.Fail(call); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (l letters) Receive(ctx context.Context, hidden time.Duration) ([]webhook.Letter, error) {
+	if err := l.begin(ctx, "Receive"); err != nil {
 		return nil, err
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
+	if l.q.Order != nil {
+		l.q.Order(l.q.Letters)
+	}
 	var got []webhook.Letter
 	for i := range l.q.Letters {
 		letter := &l.q.Letters[i]
@@ -66,28 +79,33 @@ func (l letters) hide(id string, until time.Time) {
 	l.q.hidden[id] = until
 }
 
-func (l letters) GiveBack(_ context.Context, given []webhook.Letter) error {
-	if err := l.w.Fail("GiveBack"); err != nil {
+func (l letters) GiveBack(ctx context.Context, given []webhook.Letter) error {
+	if err := l.begin(ctx, "GiveBack"); err != nil {
 		return err
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	for _, g := range given {
-		l.hide(g.ID, time.Time{})
+	for _, letter := range l.q.Letters {
+		if slices.ContainsFunc(given, named(letter)) {
+			l.hide(letter.ID, time.Time{})
+		}
 	}
 	return l.w.Lose("GiveBack")
 }
 
-func (l letters) Remove(_ context.Context, gone []webhook.Letter) error {
-	if err := l.w.Fail("Remove"); err != nil {
+func (l letters) Remove(ctx context.Context, gone []webhook.Letter) error {
+	if err := l.begin(ctx, "Remove"); err != nil {
 		return err
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.q.Letters = slices.DeleteFunc(l.q.Letters, func(there webhook.Letter) bool {
-		return slices.ContainsFunc(gone, func(g webhook.Letter) bool { return g.ID == there.ID && g.Handle == there.Handle })
-	})
+	l.q.Letters = slices.DeleteFunc(l.q.Letters, func(there webhook.Letter) bool { return slices.ContainsFunc(gone, named(there)) })
 	return l.w.Lose("Remove")
+}
+
+// named finds a letter by the handle that it has now.
+func named(there webhook.Letter) func(webhook.Letter) bool {
+	return func(l webhook.Letter) bool { return l.ID == there.ID && l.Handle == there.Handle }
 }
 
 func (l letters) Depth(context.Context) (webhook.Depth, error) {

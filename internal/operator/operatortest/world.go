@@ -79,6 +79,16 @@ type World struct {
 // ErrDown is a store that does not answer.
 var ErrDown = errors.New("the store is down")
 
+// Down is a [World.Fail] or [World.Lose] of one call, by its name.
+func Down(call string) func(string) error {
+	return func(c string) error {
+		if c == call {
+			return ErrDown
+		}
+		return nil
+	}
+}
+
 // New returns an empty world at a fixed time.
 func New() *World {
 	providers, err := provider.NewRegistry(all.Adapters()...)
