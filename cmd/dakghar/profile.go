@@ -63,25 +63,18 @@ func (a *app) profileList() *cobra.Command {
 		Short:   "List the profiles",
 		Example: `  dakghar profile list --json`,
 	}, func(context.Context, []string) error {
-		var rows [][]string
-		for _, p := range profiles(out) {
-			if a.json {
-				if err := a.printJSON(profileJSON(p)); err != nil {
-					return err
+		return list[profile]{
+			header: "SIDE PROFILE ATTEMPTS LASTS EXPIRES FOR",
+			row: func(p profile) []string {
+				shortest, longest := p.Span()
+				expires := ""
+				if p.deadline > 0 {
+					longest, expires = min(longest, p.deadline), round(p.deadline)
 				}
-				continue
-			}
-			shortest, longest := p.Span()
-			expires := ""
-			if p.deadline > 0 {
-				longest, expires = min(longest, p.deadline), round(p.deadline)
-			}
-			rows = append(rows, []string{p.side, p.Name, number(p.Attempts), round(shortest) + " to " + round(longest), expires, p.For})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("SIDE PROFILE ATTEMPTS LASTS EXPIRES FOR", rows)
+				return []string{p.side, p.Name, number(p.Attempts), round(shortest) + " to " + round(longest), expires, p.For}
+			},
+			view: func(p profile) any { return profileJSON(p) },
+		}.print(a, whole(profiles(out)), false)
 	})
 	c.Flags().BoolVar(&out, "outbound", false, "only those of deliveries to partners")
 	return c

@@ -37,21 +37,16 @@ func (a *app) providerList() *cobra.Command {
 		Short:   "List the providers",
 		Example: `  dakghar provider list --json`,
 	}, func(context.Context, []string) error {
-		var rows [][]string
-		for _, p := range all.Adapters() {
-			v := providerJSON(p)
-			if a.json {
-				if err := a.printJSON(v); err != nil {
-					return err
+		return list[*provider.Adapter]{
+			header: "PROVIDER TITLE TYPES REPEATS-WITHIN FETCH BACKFILL ADDRESSES",
+			row: func(p *provider.Adapter) []string {
+				v := providerJSON(p)
+				return []string{
+					v.Provider, v.Title, number(len(v.Types)), round(p.Redelivery.Window()), yes(v.ReadsObjects), yes(v.ListsEvents), number(len(p.Addresses.List())),
 				}
-				continue
-			}
-			rows = append(rows, []string{v.Provider, v.Title, number(len(v.Types)), round(p.Redelivery.Window()), yes(v.ReadsObjects), yes(v.ListsEvents), number(len(p.Addresses.List()))})
-		}
-		if a.json {
-			return nil
-		}
-		return a.table("PROVIDER TITLE TYPES REPEATS-WITHIN FETCH BACKFILL ADDRESSES", rows)
+			},
+			view: func(p *provider.Adapter) any { return providerJSON(p) },
+		}.print(a, whole(all.Adapters()), false)
 	})
 }
 
