@@ -34,6 +34,9 @@ sent depends on the flags alone. Another --seed sends other events. Events of
 different types with one seed are about the same object, so that a payment's
 succeeded and processing belong together.
 
+An event that was answered with a 5xx, or not at all, may not be stored. Its provider
+would send it again, and so does this command, --retries times.
+
 Latencies are counted from the time at which a request was due.`,
 		Example: `  dakghar send --local --provider stripe --endpoint demo --type payment_intent.succeeded
   dakghar send --local --endpoint demo --type payment_intent.succeeded --count 500 --concurrency 64 --duplicates 500
@@ -65,6 +68,7 @@ func (s *sendFlags) register(c *cobra.Command) {
 	f.BoolVar(&t.Shuffle, "shuffle", false, "mix the order")
 	f.IntVar(&t.Concurrency, "concurrency", 1, "how many requests at once, at most")
 	f.Float64Var(&t.Rate, "rate", 0, "requests a second, sent at their times whether or not earlier ones were answered (default: as fast as answers come)")
+	f.IntVar(&t.Retries, "retries", 3, "how often to send again what was answered with a 5xx or not at all, after 250 ms and twice as long each time")
 	f.Uint64Var(&t.Seed, "seed", 1, "number of the events: another seed, other events")
 	f.IntVar(&t.BodyBytes, "body-bytes", 0, "pad bodies to this size")
 	f.StringVar(&s.at, "at", "", "the event's time and the signed time: RFC 3339, or from now like -10m (default: the sample's, signed now)")
@@ -163,7 +167,7 @@ func (a *app) showSent(s *operator.Sending, sent operator.Sent) {
 	if a.json {
 		_ = a.printJSON(sentView{
 			InboxID: word(sent.InboxID), EventID: string(sent.EventID), Result: sent.Result, Status: sent.Status,
-			LatencyMS: millis(sent.Latency), Error: cause(sent.Err),
+			LatencyMS: millis(sent.Latency), Again: sent.Again, Error: cause(sent.Err),
 		})
 		return
 	}
@@ -184,6 +188,7 @@ type sentView struct {
 	Result    string  `json:"result"`
 	Status    int     `json:"status"`
 	LatencyMS float64 `json:"latency_ms"`
+	Again     int     `json:"sent_again,omitempty"`
 	Error     string  `json:"error,omitempty"`
 }
 
@@ -208,6 +213,9 @@ func millis(d time.Duration) float64 {
 func (a *app) showSummary(s operator.Summary) error {
 	rows := [][]string{
 		{"sent", number(s.Sent)}, {"accepted", number(s.Accepted)}, {"duplicates", number(s.Duplicates)},
+	}
+	if s.Again > 0 {
+		rows = append(rows, []string{"sent again", number(s.Again)})
 	}
 	for _, status := range slices.Sorted(maps.Keys(s.Refused)) {
 		rows = append(rows, []string{"refused, " + status, number(s.Refused[status])})

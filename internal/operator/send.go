@@ -21,10 +21,15 @@ type Sent struct {
 	// that had to wait for a slow one before it counts its waiting too.
 	Latency time.Duration
 	Err     error // of a request without an answer
+	// Again is how often it was sent again, as a provider does: see [Traffic.Retries].
+	Again int
 }
 
 // OK reports whether the request was acknowledged.
 func (s Sent) OK() bool { return s.Status >= 200 && s.Status < 300 }
+
+// unsure reports whether the event may not be stored: what a provider sends again.
+func (s Sent) unsure() bool { return s.Status == 0 || s.Status >= 500 }
 
 // results of requests.
 const (
@@ -37,6 +42,8 @@ const (
 // Summary is what became of all of them.
 type Summary struct {
 	Sent, Accepted, Duplicates int
+	// Again is how often one of them was sent again.
+	Again int
 	// Refused counts the others by status; "no answer" for those without.
 	Refused       map[string]int
 	P50, P95, P99 time.Duration
@@ -111,20 +118,41 @@ func (s *Sending) schedule(ctx context.Context, began time.Time, jobs chan<- job
 	return nil
 }
 
-// request makes, signs and posts one event.
+// resendPause is how long the first retry of a request waits; each later one waits
+// twice as long as the one before.
+const resendPause = 250 * time.Millisecond
+
+// request makes and posts one event, and again where the answer leaves open whether
+// it is stored.
 func (s *Sending) request(ctx context.Context, j job) (Sent, error) {
 	ev, err := s.sampler.event(j.event)
 	if err != nil {
 		return Sent{}, err
 	}
-	now := s.operator.Now()
-	header, err := s.sampler.sign(ev, s.URL, s.key, or(s.traffic.At, now))
+	began := or(j.due, s.operator.Now())
+	for again := 0; ; again++ {
+		sent, err := s.post(ctx, ev)
+		if err != nil {
+			return Sent{}, err
+		}
+		sent.Latency, sent.Again = s.operator.Now().Sub(began), again
+		if !sent.unsure() || again == s.traffic.Retries {
+			return sent, nil
+		}
+		if err := s.operator.Wait(ctx, resendPause<<again); err != nil {
+			return Sent{}, context.Cause(ctx)
+		}
+	}
+}
+
+// post signs and posts one event once.
+func (s *Sending) post(ctx context.Context, ev sample) (Sent, error) {
+	header, err := s.sampler.sign(ev, s.URL, s.key, or(s.traffic.At, s.operator.Now()))
 	if err != nil {
 		return Sent{}, err
 	}
 	sent := Sent{EventID: ev.eventID}
 	status, answer, err := s.operator.Sender.Post(ctx, s.URL, header, ev.body)
-	sent.Latency = s.operator.Now().Sub(or(j.due, now))
 	if err != nil {
 		if ctx.Err() != nil {
 			return Sent{}, context.Cause(ctx)
@@ -159,6 +187,7 @@ func (s *Sent) read(answer []byte) {
 
 func (s *Summary) count(sent Sent) {
 	s.Sent++
+	s.Again += sent.Again
 	switch {
 	case !sent.OK():
 		s.Refused[statusText(sent.Status)]++

@@ -252,6 +252,54 @@ func TestRefusalsAreResultsAndCounted(t *testing.T) {
 	}
 }
 
+// What is answered with a 5xx or not at all is sent again, signed anew and with the
+// same bytes, as a provider does; a refusal is final.
+func TestWhatMayNotBeStoredIsSentAgain(t *testing.T) {
+	t.Parallel()
+	w, o := create(t)
+	answers := []int{503, 0, 200, 401, 502, 502, 502}
+	var bodies []string
+	signatures := map[string]bool{}
+	w.Answer = func(_ string, header map[string]string, body []byte) (int, []byte, error) {
+		bodies = append(bodies, string(body))
+		signatures[header["stripe-signature"]] = true
+		status := answers[len(bodies)-1]
+		if status == 0 {
+			return 0, nil, operatortest.ErrDown
+		}
+		return status, nil, nil
+	}
+	traffic := payment()
+	traffic.Count, traffic.Retries = 3, 2
+	sent, summary := send(t, o, traffic)
+	type end struct {
+		Status, Again int
+		Latency       time.Duration
+	}
+	var got []end
+	for _, s := range sent {
+		got = append(got, end{s.Status, s.Again, s.Latency})
+	}
+	const waits = 750 * time.Millisecond // 250, then 500
+	if diff := cmp.Diff([]end{{200, 2, waits}, {401, 0, 0}, {502, 2, waits}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := operator.Summary{
+		Sent: 3, Accepted: 1, Again: 4, Refused: map[string]int{"401": 1, "502": 1}, P50: waits, P95: waits, P99: waits, Max: waits, Elapsed: 2 * waits,
+	}
+	if diff := cmp.Diff(want, summary); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	for i, event := range []int{0, 0, 0, 3, 4, 4, 4} {
+		if bodies[i] != bodies[event] {
+			t.Errorf("request %d has other bytes than the one that it repeats", i)
+		}
+	}
+	if len(signatures) != 4 { // one an event, and one more: the clock's second ended during the third's
+		t.Errorf("%d signatures, want 4", len(signatures))
+	}
+}
+
 // A request that waits for a slow one before it has waited: an average over
 // those that were sent would hide it.
 func TestLatencyCountsFromTheTimeARequestWasDue(t *testing.T) {

@@ -31,6 +31,10 @@ type Traffic struct {
 	// Rate is requests a second, sent at their times whether or not the earlier
 	// ones were answered, as far as Concurrency allows; 0 for as fast as answers come.
 	Rate float64
+	// Retries is how often a request is sent again that was answered with a 5xx, or
+	// not at all: such an event may not be stored, and its provider would come again.
+	// The first one waits 250 ms, each later one twice as long.
+	Retries int
 	// Seed numbers the events: the same traffic with the same seed is the same
 	// events again.
 	Seed uint64
@@ -51,8 +55,11 @@ type Traffic struct {
 	URL string
 }
 
-// RequestsMax bounds one traffic.
-const RequestsMax = 10_000_000
+// Bounds of one traffic, and of how often each of its requests is sent again.
+const (
+	RequestsMax = 10_000_000
+	RetriesMax  = 10
+)
 
 // check returns everything that is wrong with a traffic.
 func (t Traffic) check() error {
@@ -66,6 +73,7 @@ func (t Traffic) check() error {
 	wrong(t.Duplicates < 0 || t.Duplicates > RequestsMax, "--duplicates is 0 to %d", RequestsMax)
 	wrong(t.Count == 1 && t.Duplicates > 0, "--count is the number of requests in all, and 1 leaves no room for duplicates: leave it out")
 	wrong(t.Concurrency < 1 || t.Concurrency > 4096, "--concurrency is 1 to 4096")
+	wrong(t.Retries < 0 || t.Retries > RetriesMax, "--retries is 0 to %d", RetriesMax)
 	wrong(t.Rate < 0 || t.Rate > 1e6, "--rate is 0 to 1000000")
 	wrong(len(t.Versions) > 0 && (t.Count > 0 || t.Version != 0 || t.EventID != ""), "--versions says how many events there are and which: leave out --count, --version and --event-id")
 	wrong(t.Version < 0 || t.Amount < 0, "--version and --amount are not negative")
