@@ -68,8 +68,9 @@ func (a *app) root() *cobra.Command {
 		Long: `dakghar runs the local stack, makes endpoints, turns their keys over, sends
 sample events, and shows what became of each.
 
-Every command but dev works on one stack: --local for the one that "dakghar dev"
-runs on this machine, --stack NAME for a deployed one, with your own AWS credentials.`,
+A command works on one stack: --local for the one that "dakghar dev" runs on this
+machine, --stack NAME for a deployed one, with your own AWS credentials. dev, listen,
+profile and capacity need none.`,
 		Example: `  dakghar dev
   dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   dakghar send --local --provider stripe --endpoint demo --type payment_intent.succeeded
@@ -86,6 +87,7 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetFlagErrorFunc(badFlag)
 	return root
 }
 
@@ -93,7 +95,7 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 func (a *app) group(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%q is no command of %s; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+			return noCommand(c, args[0])
 		}
 		return nil
 	}
@@ -143,13 +145,4 @@ func (a *app) operator(ctx context.Context) (*operator.Operator, error) {
 		return nil, err
 	}
 	return a.connect(ctx, a.target, a.getenv)
-}
-
-func required(c *cobra.Command, flags ...string) *cobra.Command {
-	for _, name := range flags {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic("dakghar: " + err.Error()) // the flag's name is misspelt here
-		}
-	}
-	return c
 }

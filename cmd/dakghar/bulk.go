@@ -70,12 +70,23 @@ func (a *app) confirmedPlan(p operator.Plan, b bulkFlags) (bool, error) {
 		return false, nil
 	case b.sure:
 		return true, nil
-	case a.confirmed(fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, thing(p)))):
+	case a.confirmed(question(p)):
 		return true, nil
 	}
 	return false, &operator.Refusal{
 		Code: "not_confirmed", Problem: "nothing was done: that was no yes",
 		Next: []operator.Step{{Text: "to go on without being asked, add --yes"}},
+	}
+}
+
+// question says what a yes does. To resume is to end a pause first, whether or not
+// something waits.
+func question(p operator.Plan) string {
+	switch act := p.Job.Act; act {
+	case "endpoint resume", "subscription resume":
+		return fmt.Sprintf("%s: the pause ends; waiting: %s.", act, count(p.Matched, thing(p)))
+	default:
+		return fmt.Sprintf("%s: %s.", act, count(p.Matched, thing(p)))
 	}
 }
 

@@ -267,6 +267,15 @@ func eventJSON(r webhook.Inbox) eventView {
 	}
 }
 
+// nextAttempt is when an event that waits is due: the time stays on the row of one
+// that does not, where it would be read as a plan.
+func nextAttempt(r webhook.Inbox) string {
+	if !r.Status.Waiting() && r.Status != webhook.Parked {
+		return ""
+	}
+	return when(r.NextAttemptAt)
+}
+
 // eventRows is an inbox row for a person: what it does not have is left out.
 func eventRows(r webhook.Inbox) [][]string {
 	legalHold := ""
@@ -279,7 +288,7 @@ func eventRows(r webhook.Inbox) [][]string {
 		{"provider", string(r.Provider)}, {"endpoint", string(r.Endpoint)}, {"tenant", string(r.Tenant)},
 		{"event", string(r.EventID)}, {"type", string(r.EventType)}, {"object", r.ObjectID}, {"version", r.ObjectVersion},
 		{"created", when(r.ProviderCreatedAt)}, {"received", when(r.ReceivedAt)}, {"processed", when(r.ProcessedAt)},
-		{"next attempt", when(r.NextAttemptAt)}, {"lease until", when(r.LeaseUntil)},
+		{"next attempt", nextAttempt(r)}, {"lease until", when(r.LeaseUntil)},
 		{"attempts", number(r.AttemptCount)}, {"fence", number(int(r.Fence))},
 		{"key", string(r.MatchedVersion)}, {"body", string(r.BodyID)}, {"body kept until", when(r.BodyExpiresAt)}, {"payload hash", string(r.Digest)},
 		{"same body as", string(r.SameBodyAs)}, {"conflict with", string(r.ConflictWith)},

@@ -116,10 +116,13 @@ func (a *app) load(ctx context.Context, l loadFlags) error {
 		}
 		ok = ok && settled.OK()
 	}
-	if !ok {
-		return errSaid
+	if ok {
+		return nil
 	}
-	return nil
+	if next := refusedSteps(sent.Refused, t.Endpoint, signer{own: loading.KeyVersion == ""}); !a.json && len(next) > 0 {
+		a.printf("Next:\n%s", a.steps(next))
+	}
+	return errSaid
 }
 
 // loadOf puts the flags together.

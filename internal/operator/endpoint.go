@@ -120,7 +120,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	wrong(!webhook.ValidEndpointID(string(e.Tenant)) || len(e.Tenant) > webhook.TenantBytesMax, "--tenant is 1 to %d %s", webhook.TenantBytesMax, word)
 	problems = append(problems, settingsProblems(adapter, e, n.Credential)...)
 	if len(problems) > 0 {
-		return nil, e, misuse(strings.Join(problems, "; "), run("see what goes where:", "endpoint", "create", "--help"))
+		return nil, e, misuse(strings.Join(problems, "; "), run("see what the flags mean:", "endpoint", "create", "--help"))
 	}
 	return adapter, e, nil
 }
@@ -135,6 +135,31 @@ func (o *Operator) adapter(name webhook.Provider) (*provider.Adapter, error) {
 		names = append(names, string(a.Name))
 	}
 	return nil, misuse(fmt.Sprintf("--provider %q is none of %s", name, strings.Join(names, ", ")))
+}
+
+// noType says that an adapter does not know a type, and which it knows about the
+// same thing; if there are none of those, all.
+func noType(a *provider.Adapter, t webhook.EventType) string {
+	knows := typeList(a)
+	if near := typesLike(a, t); len(near) > 0 && len(near) < len(a.Types()) {
+		knows = fmt.Sprintf("%s, and %d others", strings.Join(near, ", "), len(a.Types())-len(near))
+	}
+	return fmt.Sprintf("--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, knows)
+}
+
+// typesLike returns the types that begin with the same word, up to a full stop or a slash.
+func typesLike(a *provider.Adapter, t webhook.EventType) []string {
+	end := strings.IndexAny(string(t), "./")
+	if end < 0 {
+		return nil
+	}
+	var near []string
+	for _, known := range a.Types() {
+		if strings.HasPrefix(string(known), string(t)[:end+1]) {
+			near = append(near, string(known))
+		}
+	}
+	return near
 }
 
 func typeList(a *provider.Adapter) string {

@@ -42,7 +42,7 @@ func newSampler(a *provider.Adapter, e webhook.Endpoint, t Traffic) (*sampler, e
 	}
 	pattern, err := a.Sample(provider.SampleOptions{Type: t.Type})
 	if err != nil {
-		return nil, misuse(fmt.Sprintf("--type %q is no event type that the %s adapter knows (it knows %s)", t.Type, a.Name, typeList(a)))
+		return nil, misuse(noType(a, t.Type))
 	}
 	envelope, err := a.Envelope(pattern.Header, pattern.Body)
 	if err != nil {

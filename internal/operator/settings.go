@@ -168,7 +168,7 @@ func sameAPI(a, b *webhook.API) bool {
 // checkSettings refuses settings that make no sense, with everything that is wrong.
 func checkSettings(a *provider.Adapter, e webhook.Endpoint, credential Secret) error {
 	if problems := settingsProblems(a, e, credential); len(problems) > 0 {
-		return misuse(strings.Join(problems, "; "), run("see what goes where:", "endpoint", "update", "--help"))
+		return misuse(strings.Join(problems, "; "), run("see what the flags mean:", "endpoint", "update", "--help"))
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func settingsProblems(a *provider.Adapter, e webhook.Endpoint, credential Secret
 		"--expect-every is 0 (nothing is expected) or %s to %s", webhook.ExpectEveryMin, webhook.ExpectEveryMax)
 	for _, t := range e.Types {
 		_, ok := a.Kind(t)
-		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, typeList(a))
+		wrong(!ok, "%s", noType(a, t))
 	}
 	wrong(e.Canary && !e.AllowFrom.IsZero(), "--canary does not go with --allow-from: a canary comes from an address of Lambda's, which changes, and would be refused")
 	problems = append(problems, allowProblems(a, e.AllowFrom)...)
