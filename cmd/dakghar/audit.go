@@ -62,6 +62,7 @@ AWS identity; on the local stack it is "local".`,
 		if a.json {
 			return nil
 		}
+		defer a.reach(len(rows), q.Limit, q.Since) // below the table
 		return a.table("AT WHO ACT SUBJECT WHY", rows)
 	})
 	f := c.Flags()

@@ -125,6 +125,7 @@ func (a *app) listing(c *cobra.Command, filter *deliveryFilter, at string, of fu
 		if a.json || ids {
 			return nil
 		}
+		defer a.reach(len(rows), limit, f.Since) // below the table
 		return a.deliveryTable(rows, at, of)
 	})
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")

@@ -72,6 +72,7 @@ second may be missing. What is shown of each is its row as it stands.`,
 		if a.json || ids {
 			return nil
 		}
+		defer a.reach(len(rows), limit, f.Since) // below the table
 		return a.table("RECEIVED ENDPOINT STATUS OUTCOME TYPE OBJECT INBOX_ID", rows)
 	})
 	filter.add(c, "24h")

@@ -71,6 +71,17 @@ func (a *app) table(header string, rows [][]string) error {
 	return w.Flush()
 }
 
+// reach tells how far a list has looked: an empty one and a full one are both taken
+// for all that there is.
+func (a *app) reach(n, limit int, since time.Time) {
+	switch n {
+	case 0:
+		a.notef("Nothing since %s matches; --since looks further back.\n", when(since))
+	case limit:
+		a.notef("The list ends at its --limit, %d; there may be more.\n", limit)
+	}
+}
+
 // shown keeps a stored text from steering the terminal, and an empty one visible.
 func shown(s string) string {
 	switch {
