@@ -143,8 +143,7 @@ With --reprocess HANDLER, let a PROCESSED event be applied once more. That is re
 unless the handler of its object declares, under this name, that a second run is
 harmless; the built-in ones do not, since they add to a ledger.`, (*operator.Operator).Replay}
 	releaseAct = eventAct{"release", "Let held events be worked on", `Let a HELD event be worked on: one that you held, or one that repeats a known
-event id with another body, or known bytes under a fresh id. Look at it first:
-it is applied as an event of its own.`, (*operator.Operator).Release}
+event id with another body. Look at it first: it is applied as an event of its own.`, (*operator.Operator).Release}
 	holdAct = eventAct{"hold", "Take open events out of the work", `Take an open event out of the work until you release it. A worker that has it
 loses its claim, and what it does is not written.`, (*operator.Operator).Hold}
 	failAct = eventAct{"fail", "End open events as failed", `End an open or held event as FAILED. It can be replayed.`, (*operator.Operator).Fail}

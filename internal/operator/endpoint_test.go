@@ -271,8 +271,7 @@ func TestCreateNamesAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// Proves the issue's "a missing, empty or undecodable secret is refused when the
-// endpoint is created".
+// A missing, empty or undecodable secret is refused when the endpoint is created.
 func TestCreateRefusesWhatIsNoSecret(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
