@@ -264,6 +264,9 @@ func refusedSteps(refused map[string]int, endpoint webhook.EndpointID, by signer
 	if refused["404"] > 0 {
 		next = append(next, operator.Step{Text: "a new endpoint is known to every process within 30 s; then send again"})
 	}
+	if refused["503"] > 0 {
+		next = append(next, operator.Step{Text: "a 503 says that an event may not be stored yet: send the same again, as a provider does"})
+	}
 	if refused["429"] > 0 {
 		next = append(next, operator.Step{Text: "more than the endpoint's limit, or one address's; see the limit:", Command: []string{"endpoint", "show", string(endpoint)}})
 	}
