@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type app struct {
 	backfill func(ctx context.Context, t target, getenv func(string) string) (*ingress.Backfill, error)
 	dev      func(ctx context.Context, a *app, f devFlags) error
 	get      func(ctx context.Context, url string) ([]byte, error)
+	built    func() (*debug.BuildInfo, bool)
 
 	json   bool
 	target target
@@ -70,7 +72,7 @@ sample events, and shows what became of each.
 
 A command works on one stack: --local for the one that "dakghar dev" runs on this
 machine, --stack NAME for a deployed one, with your own AWS credentials. dev, listen,
-profile and capacity need none.`,
+profile, capacity and version need none.`,
 		Example: `  dakghar dev
   dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   dakghar send --local --provider stripe --endpoint demo --type payment_intent.succeeded
@@ -81,7 +83,7 @@ profile and capacity need none.`,
 	},
 		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
 		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(), a.subscriptionCommand(), a.deliveryCommand(),
-		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(), a.providerCommand(),
+		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(), a.providerCommand(), a.versionCommand(),
 	)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)
