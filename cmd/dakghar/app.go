@@ -72,7 +72,7 @@ sample events, and shows what became of each.
 
 A command works on one stack: --local for the one that "dakghar dev" runs on this
 machine, --stack NAME for a deployed one, with your own AWS credentials. dev, listen,
-profile, capacity and version need none.`,
+provider, profile, capacity and version need none.`,
 		Example: `  dakghar dev
   dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   dakghar send --local --provider stripe --endpoint demo --type payment_intent.succeeded
@@ -80,17 +80,28 @@ profile, capacity and version need none.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-	},
-		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
-		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(), a.subscriptionCommand(), a.deliveryCommand(),
-		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(), a.providerCommand(), a.versionCommand(),
-	)
+	})
+	section(root, "Try it:", a.devCommand(), a.sendCommand(), a.listenCommand(), a.loadCommand())
+	section(root, "Set it up:", a.endpointCommand(), a.secretCommand(), a.subscriptionCommand())
+	section(root, "See what became of it, and act:", a.inboxCommand(), a.deliveryCommand(), a.ledgerCommand(), a.sequenceCommand(), a.dlqCommand(), a.jobCommand(), a.auditCommand())
+	section(root, "Repair, erase, keep:", a.reconcileCommand(), a.backfillCommand(), a.eraseCommand(), a.legalHoldCommand())
+	section(root, "Know beforehand:", a.providerCommand(), a.capacityCommand(), a.profileCommand(), a.shadowCommand())
+	root.AddCommand(a.versionCommand())
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(badFlag)
 	return root
+}
+
+// section adds commands that the help lists together.
+func section(root *cobra.Command, title string, subs ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range subs {
+		c.GroupID = title
+		root.AddCommand(c)
+	}
 }
 
 // group is a command that only holds others.
