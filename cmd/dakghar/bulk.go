@@ -101,7 +101,7 @@ func (a *app) showPlan(p operator.Plan) error {
 	rows := [][]string{
 		{"  by status", counts(p.ByStatus)}, {"  by kind", counts(p.ByKind)}, {"  left alone", counts(p.Refused)},
 		{"  cost", fmt.Sprintf("%s, and what the work itself then writes", count(p.Units, "write unit"))},
-		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, thing(p)))},
+		{"  time", fmt.Sprintf("at least %s, at %s a second", operator.Span(p.Takes.Round(time.Second)), count(p.Job.Rate, thing(p)))},
 	}
 	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if err := a.table("", rows); err != nil {

@@ -176,7 +176,7 @@ func (a *app) endpointShow() *cobra.Command {
 		if err := a.table("", append([][]string{
 			{"endpoint", string(e.ID)}, {"url", v.URL}, {"provider", string(e.Provider)}, {"tenant", string(e.Tenant)},
 			{"scope", string(e.Scope)}, {"types", or(strings.Join(v.Types, ", "), "all that the adapter knows")}, {"keep unknown", yes(e.KeepUnknown)},
-			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)}, {"last event", when(last)},
+			{"overlap", operator.Span(e.Overlap)}, {"secret", e.Secret}, {"created", when(e.CreatedAt)}, {"last event", when(last)},
 		}, slices.Concat(settingsRows(e), addressRows(v.Addresses))...)); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func every(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return "every " + d.String()
+	return "every " + operator.Span(d)
 }
 
 func or(text, otherwise string) string {
