@@ -138,13 +138,14 @@ func (o *Operator) adapter(name webhook.Provider) (*provider.Adapter, error) {
 }
 
 // noType says that an adapter does not know a type, and which it knows about the
-// same thing; if there are none of those, all.
+// same thing.
 func noType(a *provider.Adapter, t webhook.EventType) string {
-	knows := typeList(a)
-	if near := typesLike(a, t); len(near) > 0 && len(near) < len(a.Types()) {
-		knows = fmt.Sprintf("%s, and %d others", strings.Join(near, ", "), len(a.Types())-len(near))
+	const no = "--type %q is no event type that the %[2]s adapter knows: %[3]sdakghar provider show %[2]s lists all"
+	near := typesLike(a, t)
+	if len(near) == 0 {
+		return fmt.Sprintf(no, t, a.Name, "")
 	}
-	return fmt.Sprintf("--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, knows)
+	return fmt.Sprintf(no, t, a.Name, "perhaps "+strings.Join(near, ", ")+"; ")
 }
 
 // typesLike returns the types that begin with the same word, up to a full stop or a slash.
@@ -160,17 +161,6 @@ func typesLike(a *provider.Adapter, t webhook.EventType) []string {
 		}
 	}
 	return near
-}
-
-func typeList(a *provider.Adapter) string {
-	var types []string
-	for _, t := range a.Types() {
-		types = append(types, string(t))
-	}
-	if a.Pattern != nil {
-		types = append(types, "and whatever matches "+a.Pattern.String())
-	}
-	return strings.Join(types, ", ")
 }
 
 // checkSecret holds a secret to the provider's form, before anything is stored.
