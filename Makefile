@@ -43,7 +43,7 @@ help: ## List the targets
 	  /^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: run
-run: build ## Run everything on this machine; needs Go alone (DYNAMODB=local or =http://… puts another DynamoDB behind it)
+run: build ## Run everything on this machine; needs Go alone (DYNAMODB=local or =http://… puts another DynamoDB behind it, DEV_FLAGS='…' are those of dakghar dev)
 ifeq ($(DYNAMODB),local)
 	scripts/tools.sh dynamodb
 	DYNAMODB_LOCAL_PORT=$${DYNAMODB_LOCAL_PORT:-8000} scripts/with-oracles.sh --only dynamodb \
@@ -55,7 +55,7 @@ endif
 .PHONY: build
 build: ## Build the command and the functions for this machine, into bin/ and build/<LogicalId>/bootstrap
 	CGO_ENABLED=0 go build -trimpath -o bin/dakghar ./cmd/dakghar
-	$(foreach f,$(FUNCTIONS),CGO_ENABLED=0 go build $(LAMBDA_TAGS) -trimpath -o build/$(f)/bootstrap $(call source_of,$(f));)
+	@$(foreach f,$(FUNCTIONS),echo 'go build -o build/$(f)/bootstrap $(call source_of,$(f))'; CGO_ENABLED=0 go build $(LAMBDA_TAGS) -trimpath -o build/$(f)/bootstrap $(call source_of,$(f));)
 
 .PHONY: package
 package: ## Build the functions for AWS and zip them, into build/package/<LogicalId>.zip

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ type app struct {
 	backfill func(ctx context.Context, t target, getenv func(string) string) (*ingress.Backfill, error)
 	dev      func(ctx context.Context, a *app, f devFlags) error
 	get      func(ctx context.Context, url string) ([]byte, error)
+	built    func() (*debug.BuildInfo, bool)
 
 	json   bool
 	target target
@@ -68,8 +70,9 @@ func (a *app) root() *cobra.Command {
 		Long: `dakghar runs the local stack, makes endpoints, turns their keys over, sends
 sample events, and shows what became of each.
 
-Every command but dev works on one stack: --local for the one that "dakghar dev"
-runs on this machine, --stack NAME for a deployed one, with your own AWS credentials.`,
+A command works on one stack: --local for the one that "dakghar dev" runs on this
+machine, --stack NAME for a deployed one, with your own AWS credentials. dev, listen,
+provider, profile, capacity and version need none.`,
 		Example: `  dakghar dev
   dakghar endpoint create --local --provider stripe --id demo --secret-file secret.txt
   dakghar send --local --provider stripe --endpoint demo --type payment_intent.succeeded
@@ -77,23 +80,35 @@ runs on this machine, --stack NAME for a deployed one, with your own AWS credent
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-	},
-		a.devCommand(), a.endpointCommand(), a.secretCommand(), a.sendCommand(), a.inboxCommand(), a.jobCommand(), a.ledgerCommand(), a.auditCommand(), a.reconcileCommand(), a.dlqCommand(), a.shadowCommand(), a.listenCommand(),
-		a.sequenceCommand(), a.profileCommand(), a.backfillCommand(), a.subscriptionCommand(), a.deliveryCommand(),
-		a.capacityCommand(), a.loadCommand(), a.eraseCommand(), a.legalHoldCommand(), a.providerCommand(),
-	)
+	})
+	section(root, "Try it:", a.devCommand(), a.sendCommand(), a.listenCommand(), a.loadCommand())
+	section(root, "Set it up:", a.endpointCommand(), a.secretCommand(), a.subscriptionCommand())
+	section(root, "See what became of it, and act:", a.inboxCommand(), a.deliveryCommand(), a.ledgerCommand(), a.sequenceCommand(), a.dlqCommand(), a.jobCommand(), a.auditCommand())
+	section(root, "Repair, erase, keep:", a.reconcileCommand(), a.backfillCommand(), a.eraseCommand(), a.legalHoldCommand())
+	section(root, "Know beforehand:", a.providerCommand(), a.capacityCommand(), a.profileCommand(), a.shadowCommand())
+	root.AddCommand(a.versionCommand())
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON object a line")
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
+	root.SetFlagErrorFunc(badFlag)
 	return root
+}
+
+// section adds commands that the help lists together.
+func section(root *cobra.Command, title string, subs ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range subs {
+		c.GroupID = title
+		root.AddCommand(c)
+	}
 }
 
 // group is a command that only holds others.
 func (a *app) group(c *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return fmt.Errorf("%q is no command of %s; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+			return noCommand(c, args[0])
 		}
 		return nil
 	}
@@ -154,13 +169,4 @@ func (a *app) operator(ctx context.Context) (*operator.Operator, error) {
 		return nil, err
 	}
 	return a.connect(ctx, a.target, a.getenv)
-}
-
-func required(c *cobra.Command, flags ...string) *cobra.Command {
-	for _, name := range flags {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic("dakghar: " + err.Error()) // the flag's name is misspelt here
-		}
-	}
-	return c
 }

@@ -44,7 +44,7 @@ AWS identity; on the local stack it is "local".`,
 			header: "AT WHO ACT SUBJECT WHY",
 			row:    func(act webhook.Act) []string { return []string{when(act.At), act.Who, act.Name, act.Subject, act.Why} },
 			view:   func(act webhook.Act) any { return actJSON(act) },
-		}.print(a, acts, false)
+		}.within(q.Limit, q.Since).print(a, acts, false)
 	})
 	f := c.Flags()
 	f.StringVar(&q.Subject, "subject", "", `what it was done to: an inbox id, an endpoint's or a job's, or the record's own words ("endpoint live")`)

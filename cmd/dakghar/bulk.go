@@ -72,8 +72,19 @@ func (a *app) confirmedPlan(p operator.Plan, b bulkFlags) (bool, error) {
 	if b.planOnly {
 		return false, nil
 	}
-	err := a.agreed(b.sure, fmt.Sprintf("%s: %s.", p.Job.Act, count(p.Matched, thing(p))), "done")
+	err := a.agreed(b.sure, question(p), "done")
 	return err == nil, err
+}
+
+// question says what a yes does. To resume is to end a pause first, whether or not
+// something waits.
+func question(p operator.Plan) string {
+	switch act := p.Job.Act; act {
+	case "endpoint resume", "subscription resume":
+		return fmt.Sprintf("%s: the pause ends; waiting: %s.", act, count(p.Matched, thing(p)))
+	default:
+		return fmt.Sprintf("%s: %s.", act, count(p.Matched, thing(p)))
+	}
 }
 
 func (a *app) showPlan(p operator.Plan) error {
@@ -87,7 +98,7 @@ func (a *app) showPlan(p operator.Plan) error {
 	rows := [][]string{
 		{"  by status", counts(p.ByStatus)}, {"  by kind", counts(p.ByKind)}, {"  left alone", counts(p.Refused)},
 		{"  cost", fmt.Sprintf("%s, and what the work itself then writes", count(p.Units, "write unit"))},
-		{"  time", fmt.Sprintf("at least %s, at %s a second", p.Takes.Round(time.Second), count(p.Job.Rate, thing(p)))},
+		{"  time", fmt.Sprintf("at least %s, at %s a second", operator.Span(p.Takes.Round(time.Second)), count(p.Job.Rate, thing(p)))},
 	}
 	if err := a.table("", filled(rows)); err != nil {
 		return err

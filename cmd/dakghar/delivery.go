@@ -100,7 +100,7 @@ func (a *app) listing(c *cobra.Command, filter *deliveryFilter, at string, of fu
 		if err != nil {
 			return err
 		}
-		return deliveries(at, of).print(a, found, ids)
+		return deliveries(at, of).within(limit, f.Since).print(a, found, ids)
 	})
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
 	c.Flags().BoolVar(&ids, "ids", false, "print the delivery ids alone, one a line")

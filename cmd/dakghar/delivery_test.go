@@ -155,7 +155,7 @@ func TestDeliveryCommands(t *testing.T) {
 	s.run("", "delivery", "list", "--local")
 	s.run("", "delivery", "dead", "--local", "--limit", "3")
 	s.run("", "delivery", "dead", "--local", "--cause", "status_404", "--limit", "1", "--json")
-	for _, id := range []string{"dl_retry", "dl_sending", "dl_faulted", "dl_done", "dl_dead", "dl_nothing"} {
+	for _, id := range []string{"dl_retry", "dl_sending", "dl_faulted", "dl_done", "dl_dead", "dl_nothing", "in_other"} {
 		s.run("", "delivery", "show", id, "--local")
 	}
 	s.run("", "delivery", "show", "dl_retry", "--local", "--json")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +13,8 @@ import (
 )
 
 type devFlags struct {
-	http, aws, template, build, dynamodb, fault, providerAPI string
-	noTriggers                                               bool
+	http, aws, template, build, dynamodb, fault, providerAPI, logs string
+	noTriggers                                                     bool
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -23,7 +25,8 @@ func (a *app) devCommand() *cobra.Command {
 		Long: `Run the whole pipeline on this machine: what template.yaml declares, in embedded
 AWS services, with the function binaries of "make build" behind a real Lambda
 Runtime API. It prints ready and the front door's address, then the functions'
-logs, and ends with Ctrl-C. Nothing is kept.
+logs, one JSON object a line, or writes them to the file that --logs names. It ends
+with Ctrl-C. Nothing is kept.
 
 The services listen on the loopback interface only and check no signatures. Each
 function is held to its role in the template: a call that it does not allow is
@@ -38,7 +41,7 @@ functions by hand: with the SAM CLI, say, in a container or under a debugger.`,
 		Example: `  make build && dakghar dev
   dakghar dev --dynamodb http://127.0.0.1:8000
   dakghar dev --fault list
-  dakghar dev --fault lost-stream`,
+  dakghar dev --fault lost-stream --logs logs.txt`,
 	}, func(ctx context.Context, _ []string) error {
 		switch _, known := live.Lookup(f.fault); {
 		case f.fault == listFaults:
@@ -60,6 +63,7 @@ functions by hand: with the SAM CLI, say, in a container or under a debugger.`,
 	flags.StringVar(&f.build, "build", "build", "directory of the built functions: <LogicalId>/bootstrap")
 	flags.StringVar(&f.dynamodb, "dynamodb", "", "use another DynamoDB, such as DynamoDB Local, at this address (default $DYNAMODB, else the embedded one)")
 	flags.StringVar(&f.providerAPI, "provider-api", "", "address of a stand-in for the providers' own APIs: each below its provider's name (default $PROVIDER_API_BASE, else the real ones)")
+	flags.StringVar(&f.logs, "logs", "", "write the functions' logs to this file, anew, in place of the output")
 	flags.BoolVar(&f.noTriggers, "no-triggers", false, "streams, queues and schedules call no function; requests are served")
 	flags.StringVar(&f.fault, "fault", "", `show a fault first; "list" names them`)
 	return c
@@ -75,6 +79,14 @@ func runDev(ctx context.Context, a *app, f devFlags) error {
 	o := devstack.Options{
 		TemplatePath: f.template, BuildDir: f.build, HTTPAddr: f.http, AWSAddr: f.aws, DynamoDBEndpoint: f.dynamodb, ProviderAPI: f.providerAPI,
 		NoTriggers: f.noTriggers, Parameters: devstack.OwnParameters(), Log: a.out,
+	}
+	if f.logs != "" {
+		file, err := os.Create(f.logs)
+		if err != nil {
+			return fmt.Errorf("--logs: %w", err)
+		}
+		defer func() { _ = file.Close() }() // after the stack has stopped
+		o.FunctionLog = file
 	}
 	if f.fault != "" {
 		return a.showFault(ctx, f.fault, o)

@@ -67,7 +67,7 @@ changes nothing. An id is never used again.`,
 	f.StringVar(&id, "id", "", "the endpoint's id: 1 to 40 lower-case letters, digits and inner hyphens")
 	f.StringVar(&file, "secret-file", "", "file with the provider's signing secret, - for standard input")
 	f.StringVar(&tenant, "tenant", "", `who owns it (default "default")`)
-	s.add(c)
+	s.add(c, byDefault)
 	f.StringVar(&scope, "scope", "", "boundary of event ids, to share with another endpoint of the same provider (default: the id)")
 	f.StringVar(&why, "reason", "", "why, for the record")
 	return required(c, "provider", "id", "secret-file")
@@ -162,8 +162,8 @@ func (a *app) endpointShow() *cobra.Command {
 		}
 		if err := a.table("", append([][]string{
 			{"endpoint", string(e.ID)}, {"url", v.URL}, {"provider", string(e.Provider)}, {"tenant", string(e.Tenant)},
-			{"scope", string(e.Scope)}, {"types", strings.Join(v.Types, ", ")}, {"keep unknown", yes(e.KeepUnknown)},
-			{"overlap", e.Overlap.String()}, {"secret", e.Secret}, {"created", when(e.CreatedAt)}, {"last event", when(last)},
+			{"scope", string(e.Scope)}, {"types", or(strings.Join(v.Types, ", "), "all that the adapter knows")}, {"keep unknown", yes(e.KeepUnknown)},
+			{"overlap", operator.Span(e.Overlap)}, {"secret", e.Secret}, {"created", when(e.CreatedAt)}, {"last event", when(last)},
 		}, slices.Concat(settingsRows(e), addressRows(v.Addresses))...)); err != nil {
 			return err
 		}
@@ -177,7 +177,14 @@ func every(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return "every " + d.String()
+	return "every " + operator.Span(d)
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
 }
 
 func yes(b bool) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +62,7 @@ func span(since, until string, now time.Time) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// moment reads a time in the past: how long ago, a day in UTC, or RFC 3339.
+// moment reads a time in the past: how long ago, also in days, a day in UTC, or RFC 3339.
 // Nothing is the zero time.
 func moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
@@ -70,6 +71,11 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
+	if n, ok := strings.CutSuffix(text, "d"); ok {
+		if days, err := strconv.ParseUint(n, 10, 12); err == nil {
+			return now.Add(-time.Duration(days) * 24 * time.Hour), nil
+		}
+	}
 	for _, form := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(form, text); err == nil {
 			return t.UTC(), nil
@@ -77,6 +83,6 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, &operator.Refusal{
 		Code: "usage", Usage: true,
-		Problem: fmt.Sprintf("--%s %q is no time: say how long ago (1h), a day (2026-03-01), or a time (2026-03-01T12:00:00Z)", flag, text),
+		Problem: fmt.Sprintf("--%s %q is no time: say how long ago (1h, 7d), a day (2026-03-01), or a time (2026-03-01T12:00:00Z)", flag, text),
 	}
 }

@@ -129,6 +129,13 @@ func TestSendCommand(t *testing.T) {
 	send("--count", "500", "--concurrency", "64", "--duplicates", "500", "--seed", "3")
 	s.run(second, "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--secret-file", "-", "--json")
 	send("--at", "-1h")
+	s.run(second, "send", "--local", "--endpoint", "demo", "--type", "payment_intent.succeeded", "--secret-file", "-")
+	for _, status := range []int{404, 429} {
+		s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) {
+			return status, []byte(`{"error":"refused"}`), nil
+		}
+		send("--seed", "4")
+	}
 	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) { return 0, nil, operatortest.ErrDown }
 	send("--json")
 	send()
@@ -192,6 +199,7 @@ func TestInboxCommands(t *testing.T) {
 	s.run("", "inbox", "show", string(id), "--local", "--json")
 	s.run("", "inbox", "show", "in_failed", "--local", "--json")
 	s.run("", "inbox", "show", "in_nothing", "--local")
+	s.run("", "inbox", "show", "dl_other", "--local")
 	s.run("", "inbox", "show", string(id), "--local", "--body", "--json")
 	s.run("", "inbox", "show", "in_failed", "--local", "--body")
 
@@ -315,6 +323,7 @@ func TestSequenceCommands(t *testing.T) {
 	s.run("", on("sequence", "show")...)
 	s.run("", append(on("sequence", "show"), "--json")...)
 	s.run("", append(on("sequence", "show"), "--type", "payment", "--json")...)
+	s.run("", append(on("sequence", "show"), "--type", "payment")...)
 	s.run("", skip("5")...)
 	s.run("", skip("4")...)
 	s.run("", skip("4")...)
@@ -350,6 +359,9 @@ func TestUsageErrors(t *testing.T) {
 	for _, args := range []string{
 		"bogus",
 		"endpoint bogus",
+		"endpiont list --local",
+		"inbox lst --local",
+		"--local inbox list",
 		"endpoint list",
 		"endpoint list --local --stack prod",
 		"endpoint list --local --region eu-west-1",
@@ -384,6 +396,7 @@ func TestUsageErrors(t *testing.T) {
 		"job list --local --limit 0",
 		"audit list --local --since tomorrow",
 		"endpoint update --local",
+		"endpoint update demo --local --reason nothing",
 		"endpoint update demo --local --rate many",
 		"endpoint update demo --local --api-account x",
 		"endpoint resume demo --local --rate 0 --yes",
@@ -402,6 +415,7 @@ func TestUsageErrors(t *testing.T) {
 		"subscription create --local --id x --url https://partner.com/ --header X",
 		"subscription create --local --id x --url https://partner.com/ --credential-header X-Key",
 		"subscription show BAD --local",
+		"subscription update partner --local",
 		"subscription resume --local",
 		"subscription resume partner --local --rate 0",
 		"delivery list --local",
@@ -416,6 +430,9 @@ func TestUsageErrors(t *testing.T) {
 		"delivery resume --all --local --reason x --status DEAD --subscription partner",
 		"ledger show --local --endpoint demo",
 		"send --local --type x",
+		"send --local --endpoint demo --type payment_intent.suceeded",
+		"send --local --endpoint demo --type payment_intent.succeeded --seed -1",
+		"send --local --endpoint demo --type payment_intent.succeeded --rate fast --shuffle",
 		"send --local --endpoint demo --provider github --type x",
 		"send --local --endpoint demo --type payment_intent.succeeded --at yesterday",
 		"send --local --endpoint demo --type payment_intent.succeeded --versions 1,x",

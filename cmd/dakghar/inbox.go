@@ -57,7 +57,7 @@ second may be missing. What is shown of each is its row as it stands.`,
 			row:    func(row webhook.Inbox) []string { return append([]string{when(row.ReceivedAt)}, eventColumns(row)...) },
 			view:   func(row webhook.Inbox) any { return eventJSON(row) },
 			id:     func(row webhook.Inbox) string { return string(row.ID) },
-		}.print(a, events, ids)
+		}.within(limit, f.Since).print(a, events, ids)
 	})
 	filter.add(c, "24h")
 	c.Flags().IntVar(&limit, "limit", 50, "how many at most")
@@ -127,8 +127,7 @@ With --reprocess HANDLER, let a PROCESSED event be applied once more. That is re
 unless the handler of its object declares, under this name, that a second run is
 harmless; the built-in ones do not, since they add to a ledger.`, (*operator.Operator).Replay}
 	releaseAct = eventAct{"release", "Let held events be worked on", `Let a HELD event be worked on: one that you held, or one that repeats a known
-event id with another body, or known bytes under a fresh id. Look at it first:
-it is applied as an event of its own.`, (*operator.Operator).Release}
+event id with another body. Look at it first: it is applied as an event of its own.`, (*operator.Operator).Release}
 	holdAct = eventAct{"hold", "Take open events out of the work", `Take an open event out of the work until you release it. A worker that has it
 loses its claim, and what it does is not written.`, (*operator.Operator).Hold}
 	failAct = eventAct{"fail", "End open events as failed", `End an open or held event as FAILED. It can be replayed.`, (*operator.Operator).Fail}
@@ -239,6 +238,15 @@ func eventJSON(r webhook.Inbox) eventView {
 	}
 }
 
+// nextAttempt is when an event that waits is due: the time stays on the row of one
+// that does not, where it would be read as a plan.
+func nextAttempt(r webhook.Inbox) string {
+	if !r.Status.Waiting() && r.Status != webhook.Parked {
+		return ""
+	}
+	return when(r.NextAttemptAt)
+}
+
 // eventRows is an inbox row for a person: what it does not have is left out.
 func eventRows(r webhook.Inbox) [][]string {
 	legalHold := ""
@@ -250,7 +258,7 @@ func eventRows(r webhook.Inbox) [][]string {
 		{"provider", string(r.Provider)}, {"endpoint", string(r.Endpoint)}, {"tenant", string(r.Tenant)},
 		{"event", string(r.EventID)}, {"type", string(r.EventType)}, {"object", r.ObjectID}, {"version", r.ObjectVersion},
 		{"created", when(r.ProviderCreatedAt)}, {"received", when(r.ReceivedAt)}, {"processed", when(r.ProcessedAt)},
-		{"next attempt", when(r.NextAttemptAt)}, {"lease until", when(r.LeaseUntil)},
+		{"next attempt", nextAttempt(r)}, {"lease until", when(r.LeaseUntil)},
 		{"attempts", number(r.AttemptCount)}, {"fence", number(int(r.Fence))},
 		{"key", string(r.MatchedVersion)}, {"body", string(r.BodyID)}, {"body kept until", when(r.BodyExpiresAt)}, {"payload hash", string(r.Digest)},
 		{"same body as", string(r.SameBodyAs)}, {"conflict with", string(r.ConflictWith)},

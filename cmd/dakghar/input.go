@@ -63,7 +63,11 @@ func (a *app) confirmed(question string) bool {
 	var b [1]byte
 	for len(line) < 64 {
 		n, err := a.in.Read(b[:])
-		if n == 0 || b[0] == '\n' {
+		if n == 0 {
+			a.notef("\n") // nobody ended the line
+			break
+		}
+		if b[0] == '\n' {
 			break
 		}
 		line = append(line, b[0])

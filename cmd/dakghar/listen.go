@@ -94,7 +94,10 @@ func (a *app) partnerKeys(f listenFlags) ([]delivery.VerifyingKey, error) {
 		}
 		key, err := delivery.ParseVerifyingKey(id, secret.Reveal())
 		if err != nil {
-			return nil, &operator.Refusal{Code: "secret_refused", Problem: "a key cannot be used", Err: err}
+			return nil, &operator.Refusal{
+				Code: "secret_refused", Problem: "this key cannot be used: " + strings.TrimPrefix(err.Error(), "delivery: "),
+				Next: []operator.Step{{Text: `into the file goes what "dakghar subscription create" or "rotate" printed as the secret, alone; its key id is for --key-id`}},
+			}
 		}
 		keys = append(keys, key)
 	}

@@ -113,10 +113,13 @@ func (a *app) load(ctx context.Context, l loadFlags) error {
 		}
 		ok = ok && settled.OK()
 	}
-	if !ok {
-		return errSaid
+	if ok {
+		return nil
 	}
-	return nil
+	if next := refusedSteps(sent.Refused, t.Endpoint, signer{own: loading.KeyVersion == ""}); !a.json && len(next) > 0 {
+		a.printf("Next:\n%s", a.steps(next))
+	}
+	return errSaid
 }
 
 // loadOf puts the flags together.
@@ -246,7 +249,7 @@ func (a *app) showLoadPlan(l *operator.Loading, t operator.Load) error {
 	}
 	rows := [][]string{
 		{"to", l.URL}, {"sends", many(l.Requests, "request") + " of " + many(l.Events, "event")},
-		{"rate", fmt.Sprintf("%g a second for %s", t.Rate, t.Duration)}, {"bytes", grouped(strconv.FormatInt(l.Bytes(), 10))},
+		{"rate", fmt.Sprintf("%g a second for %s", t.Rate, operator.Span(t.Duration))}, {"bytes", grouped(strconv.FormatInt(l.Bytes(), 10))},
 		{"cost", fmt.Sprintf("at most %s write units with the built-in handlers, $%s at us-east-1's list price, and what requests cost", grouped(strconv.Itoa(units)), quantity(price))},
 		{"seed", strconv.FormatUint(t.Seed, 10)},
 	}

@@ -65,6 +65,10 @@ func TestLoadCommand(t *testing.T) {
 	s.run("", "load", "--local", "--endpoint", "demo")
 	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) { return 0, nil, operatortest.ErrDown }
 	load("--rate", "3", "--duration", "1s", "--yes")
+	s.world.Answer = func(string, map[string]string, []byte) (int, []byte, error) {
+		return 429, []byte(`{"error":"rate_limited"}`), nil
+	}
+	load("--rate", "3", "--duration", "1s", "--yes")
 	s.wantGolden("load")
 }
 

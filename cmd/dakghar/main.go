@@ -10,6 +10,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -27,6 +28,7 @@ func main() {
 		backfill: connectBackfill,
 		dev:      runDev,
 		get:      get,
+		built:    debug.ReadBuildInfo,
 	}
 	code := a.run(ctx, os.Args[1:])
 	stop()

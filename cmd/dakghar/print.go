@@ -94,6 +94,16 @@ type list[T any] struct {
 	row    func(T) []string
 	view   func(T) any
 	id     func(T) string // nil where ids cannot be asked for
+
+	// How far was looked; a list without a limit is whole.
+	limit int
+	since time.Time
+}
+
+// within says how far a list looks.
+func (l list[T]) within(limit int, since time.Time) list[T] {
+	l.limit, l.since = limit, since
+	return l
 }
 
 // print writes what is found, until the first failure.
@@ -116,7 +126,11 @@ func (l list[T]) print(a *app, all iter.Seq2[T, error], ids bool) error {
 	if a.json || ids {
 		return nil
 	}
-	return a.table(l.header, rows)
+	if err := a.table(l.header, rows); err != nil || l.limit == 0 {
+		return err
+	}
+	a.reach(len(rows), l.limit, l.since)
+	return nil
 }
 
 // whole is a list that is there already.
@@ -133,6 +147,17 @@ func whole[T any](all []T) iter.Seq2[T, error] {
 // filled leaves out the rows whose second column is empty.
 func filled(rows [][]string) [][]string {
 	return slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+}
+
+// reach tells how far a list has looked: an empty one and a full one are both taken
+// for all that there is.
+func (a *app) reach(n, limit int, since time.Time) {
+	switch n {
+	case 0:
+		a.notef("Nothing since %s matches; --since looks further back.\n", when(since))
+	case limit:
+		a.notef("The list ends at its --limit, %d; there may be more.\n", limit)
+	}
 }
 
 // shown keeps a stored text from steering the terminal, and an empty one visible.

@@ -238,10 +238,39 @@ func (a *app) hint(s *operator.Sending, summary operator.Summary, last operator.
 	case summary.Accepted+summary.Duplicates > 0:
 		next = append(next, operator.Step{Text: "see what became of them:", Command: []string{"inbox", "list", "--endpoint", string(t.Endpoint)}})
 	}
-	if summary.Refused["401"] > 0 && s.KeyVersion != "" {
-		next = append(next, operator.Step{Text: "the key was refused; see which are trusted:", Command: []string{"secret", "list", "--endpoint", string(t.Endpoint)}})
-	}
+	next = append(next, refusedSteps(summary.Refused, t.Endpoint, signer{own: s.KeyVersion == "", at: t.At})...)
 	if len(next) > 0 {
 		a.printf("Next:\n%s", a.steps(next))
 	}
+}
+
+// signer is what a sender signed with: a secret of its own, a time of its own.
+type signer struct {
+	own bool
+	at  time.Time
+}
+
+// refusedSteps say what refusals may mean, by their statuses.
+func refusedSteps(refused map[string]int, endpoint webhook.EndpointID, by signer) []operator.Step {
+	var next []operator.Step
+	if refused["401"] > 0 {
+		why := "the key was refused; see which are trusted:"
+		switch {
+		case by.own:
+			why = "this secret is none that the endpoint trusts, or it does not take requests from here; see its keys:"
+		case !by.at.IsZero():
+			why = "the signed time was too far away (--at), or the key was refused; see which are trusted:"
+		}
+		next = append(next, operator.Step{Text: why, Command: []string{"secret", "list", "--endpoint", string(endpoint)}})
+	}
+	if refused["404"] > 0 {
+		next = append(next, operator.Step{Text: "a new endpoint is known to every process within 30 s; then send again"})
+	}
+	if refused["503"] > 0 {
+		next = append(next, operator.Step{Text: "a 503 says that an event may not be stored yet: send the same again, as a provider does"})
+	}
+	if refused["429"] > 0 {
+		next = append(next, operator.Step{Text: "more than the endpoint's limit, or one address's; see the limit:", Command: []string{"endpoint", "show", string(endpoint)}})
+	}
+	return next
 }

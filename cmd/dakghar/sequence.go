@@ -102,5 +102,8 @@ func (a *app) printSequence(seq webhook.Sequence) error {
 	if a.json {
 		return a.printJSON(view)
 	}
+	if seq.Last == 0 && len(seq.Parked) == 0 {
+		a.notef("No event of this object was applied by its number, and none waits: see that --object and --type are right, and that the endpoint has the policy sequence.\n")
+	}
 	return a.table("", rows)
 }

@@ -25,20 +25,45 @@ type settingsFlags struct {
 	apiSecretFile            string
 }
 
-func (s *settingsFlags) add(c *cobra.Command) {
+// add gives a command the flags; unset writes what one means that is left out.
+func (s *settingsFlags) add(c *cobra.Command, unset func(string) string) {
 	f := c.Flags()
-	f.StringSliceVar(&s.types, "type", nil, "accept only this event type; repeat it for several; all for all that the adapter knows (default: all)")
+	f.StringSliceVar(&s.types, "type", nil, "accept only this event type; repeat it for several; all for all that the adapter knows"+unset("all"))
 	f.BoolVar(&s.keepUnknown, "keep-unknown", false, "keep events of other types as ignored rows, in place of refusing them with 422")
-	f.DurationVar(&s.overlap, "overlap", 0, "how long a previous key stays trusted after the first match of a newer one (default: the provider's)")
+	f.DurationVar(&s.overlap, "overlap", 0, "how long a previous key stays trusted after the first match of a newer one"+unset("the provider's"))
 	f.IntVar(&s.rate, "rate", 0, "verified requests a second that are taken in the long run, 0 for no limit")
 	f.IntVar(&s.burst, "burst", 0, "and how many at once; goes with --rate")
-	f.StringSliceVar(&s.allowFrom, "allow-from", nil, "take requests only from here: provider for the addresses that the provider publishes, an address, or a prefix; repeat it for several; any for anywhere (default: any)")
+	f.StringSliceVar(&s.allowFrom, "allow-from", nil, "take requests only from here: provider for the addresses that the provider publishes, an address, or a prefix; repeat it for several; any for anywhere"+unset("any"))
 	f.StringSliceVar(&s.policies, "policy", nil, "KIND=POLICY: what decides the order of a kind's events: version, fetch, sequence, or catalogue for the adapter's own; repeat it for several")
 	f.StringVar(&s.apiSecretFile, "api-secret-file", "", "file with a credential for the provider's own API, - for standard input")
 	f.StringSliceVar(&s.account, "api-account", nil, "NAME=VALUE: what the provider's API must be told besides (a shop, a repository); repeat it for several")
 	f.BoolVar(&s.canary, "canary", false, "send it a synthetic event every 5 minutes and have an alarm when one does not arrive; for stacks with the parameter Canary")
 	f.DurationVar(&s.backfill, "backfill-every", 0, "compare the provider's list of events with ours this often, and fetch what is missing; 0 for never")
 	f.DurationVar(&s.expect, "expect-every", 0, "how long the endpoint may be without an event before an alarm says that its provider is silent, 15m to 720h; 0 for ever")
+}
+
+// What a flag means that is left out: where something is made, a default; where it
+// is changed, that it stays as it is, which the command says once.
+func byDefault(value string) string { return " (default: " + value + ")" }
+func kept(string) string            { return "" }
+
+// changesNothing refuses a change that names nothing to change: an unnoticed slip
+// would look done.
+func changesNothing(c *cobra.Command) error {
+	flags := c.Flags()
+	n := flags.NFlag()
+	for _, about := range []string{"reason", "json", "local", "local-url", "stack", "region"} {
+		if flags.Changed(about) {
+			n--
+		}
+	}
+	if n > 0 {
+		return nil
+	}
+	return &operator.Refusal{
+		Code: "usage", Usage: true, Problem: "say what to change",
+		Next: []operator.Step{{Text: "see what the flags mean:", Command: append(strings.Fields(c.CommandPath())[1:], "--help")}},
+	}
 }
 
 // pairs reads NAME=VALUE.
@@ -130,6 +155,9 @@ endpoint show tells.`,
   dakghar endpoint update live --stack prod --policy payment.succeeded=catalogue --type all
   dakghar endpoint update live --stack prod --allow-from provider,203.0.113.0/24 --reason "the auditor asks for it"`,
 	}, func(ctx context.Context, op *operator.Operator, args []string) error {
+		if err := changesNothing(c); err != nil {
+			return err
+		}
 		to, err := a.settings(c, &s)
 		if err != nil {
 			return err
@@ -150,7 +178,7 @@ endpoint show tells.`,
 		a.printf("Endpoint %s %s.\nNext:\n%s", u.Endpoint.ID, did, a.steps(u.Next))
 		return nil
 	})
-	s.add(c)
+	s.add(c, kept)
 	c.Flags().StringVar(&why, "reason", "", "why, for the record")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -36,6 +37,7 @@ type shell struct {
 	compare    func(context.Context, target, func(string) string) (*comparison, error)
 	backfill   func(context.Context, target, func(string) string) (*ingress.Backfill, error)
 	get        func(context.Context, string) ([]byte, error)
+	build      *debug.BuildInfo
 }
 
 func newShell(t *testing.T) *shell {
@@ -63,6 +65,7 @@ func (s *shell) quietly(stdin string, args ...string) result {
 			a.printf("ready http://%s\n", f.http)
 			return nil
 		},
+		built: func() (*debug.BuildInfo, bool) { return s.build, s.build != nil },
 	}
 	code := a.run(s.ctx, args)
 	got := result{code, out.String(), errs.String()}

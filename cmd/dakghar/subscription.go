@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -37,17 +38,17 @@ type subscriptionFlags struct {
 	rate, burst, concurrency         int
 }
 
-func (s *subscriptionFlags) add(c *cobra.Command) {
+func (s *subscriptionFlags) add(c *cobra.Command, unset func(string) string) {
 	f := c.Flags()
 	f.StringVar(&s.url, "url", "", "the partner's https address, without any secret in it")
 	f.StringVar(&s.toQueue, "to-queue", "", "URL of an SQS queue, in place of --url")
 	f.StringVar(&s.toBus, "to-bus", "", "ARN of an EventBridge bus, in place of --url")
 	f.StringSliceVar(&s.redirectHosts, "redirect-host", nil, "a host besides the address's own to which a 307 or 308 may lead; repeat it for several; none for none")
-	f.StringSliceVar(&s.types, "type", nil, `only events of this type or pattern: payment.succeeded, "payment.*"; repeat it for several; all for all (default: all)`)
+	f.StringSliceVar(&s.types, "type", nil, `only events of this type or pattern: payment.succeeded, "payment.*"; repeat it for several; all for all`+unset("all"))
 	f.StringArrayVar(&s.filter, "filter", nil, "PATH=TEXT: only events whose data has exactly this text at this path: object.currency=EUR; repeat it for several, all must hold; no text takes one away")
 	f.StringArrayVar(&s.header, "header", nil, "NAME=VALUE: a further header, which is no secret; repeat it for several; no value takes one away")
 	f.BoolVar(&s.calls, "calls", false, "make this the address of calls to another service, which handlers make by the subscription's id")
-	f.StringVar(&s.profile, "profile", "", "how patiently it is tried again; see dakghar profile list (default: standard)")
+	f.StringVar(&s.profile, "profile", "", "how patiently it is tried again; see dakghar profile list"+unset("standard"))
 	f.StringVar(&s.credentialHeader, "credential-header", "", "the header that carries the partner's own credential; none for none")
 	f.StringVar(&s.credentialFile, "credential-file", "", "file with that credential, - for standard input; it is kept in Secrets Manager")
 	f.IntVar(&s.rate, "rate", 0, "attempts a second in the long run, 0 for no limit")
@@ -157,7 +158,7 @@ never used again.`,
 	f.StringVar(&tenant, "tenant", "", `whose events it is told (default "default")`)
 	f.BoolVar(&n.Ed25519, "ed25519", false, "sign with a key pair, in place of a shared secret")
 	f.StringVar(&why, "reason", "", "why, for the record")
-	s.add(c)
+	s.add(c, byDefault)
 	return c
 }
 
@@ -200,6 +201,9 @@ address from their next attempt on; they keep their identity and their deadline.
 		Example: `  dakghar subscription update acme --stack prod --rate 50 --burst 200 --reason "they asked for it"
   dakghar subscription update acme --stack prod --url https://new.acme.com/hooks --type all --header X-Team=`,
 	}, func(ctx context.Context, op *operator.Operator, args []string) error {
+		if err := changesNothing(c); err != nil {
+			return err
+		}
 		set, err := a.subscriptionSet(c, &s)
 		if err != nil {
 			return err
@@ -210,7 +214,7 @@ address from their next attempt on; they keep their identity and their deadline.
 		}
 		return a.showChanged(changed, "has its new settings", "was like this before")
 	})
-	s.add(c)
+	s.add(c, kept)
 	c.Flags().StringVar(&why, "reason", "", "why, for the record")
 	return c
 }
@@ -461,14 +465,23 @@ accepted it.`,
 		if err := a.showDelivery(story); err != nil {
 			return err
 		}
-		if story.Row.Status != delivery.Delivered {
-			return errSaid
-		}
-		return nil
+		return a.wantDelivered(story.Row)
 	})
 	c.Flags().DurationVar(&wait, "wait", testWait, "how long to wait for its first attempt")
 	c.Flags().StringVar(&why, "reason", "", "why, for the record")
 	return c
+}
+
+// wantDelivered fails unless the partner accepted a test.
+func (a *app) wantDelivered(d delivery.Delivery) error {
+	if d.Status == delivery.Delivered {
+		return nil
+	}
+	next := []operator.Step{{Text: "what each cause asks for: docs/operate/delivery-dead.md"}}
+	if d.LastError == "egress_unreachable" && a.target.local {
+		next = append(next, operator.Step{Text: `nothing answers there; "dakghar listen" plays a partner on this machine`})
+	}
+	return &operator.Refusal{Code: "test_failed", Problem: fmt.Sprintf("the partner did not accept the test: %s, %s", d.Status, d.LastError), Next: next}
 }
 
 func (a *app) subscriptionDelete() *cobra.Command {

@@ -134,7 +134,10 @@ func findLocal(ctx context.Context, address string) (stack, error) {
 	if err != nil {
 		return stack{}, &operator.Refusal{
 			Code: "stack_unreachable", Problem: "no local stack answers at " + address, Err: err,
-			Next: []operator.Step{{Text: "start one in another shell: make run"}},
+			Next: []operator.Step{
+				{Text: "start one in another shell: make run"},
+				{Text: "or say where it is: the address that dakghar dev had with --aws goes into DAKGHAR_LOCAL_URL, or behind --local-url"},
+			},
 		}
 	}
 	return stack{

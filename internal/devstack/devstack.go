@@ -75,6 +75,7 @@ type Options struct {
 	StreamInterval time.Duration // pause between two reads of a busy stream; default 100 ms, Lambda's is about 250 ms. Longer makes larger batches
 	SandboxesMax   int           // processes a function, and batches at once of a queue; default 64
 	Log            io.Writer     // default nowhere
+	FunctionLog    io.Writer     // what the functions' processes write, line by line; default Log
 	Clock          poller.Clock  // default the machine's
 }
 
@@ -103,6 +104,11 @@ func (o Options) withDefaults() Options {
 		o.Clock = poller.SystemClock{}
 	}
 	o.Log = &syncWriter{out: o.Log}
+	if o.FunctionLog == nil {
+		o.FunctionLog = o.Log
+	} else {
+		o.FunctionLog = &syncWriter{out: o.FunctionLog}
+	}
 	return o
 }
 

@@ -391,7 +391,8 @@ func TestAFunctionIsHeldToItsRole(t *testing.T) {
 	if err := os.WriteFile(path, []byte(restricted), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, log := start(t, func(o *Options) { o.TemplatePath = path })
+	processes := &output{}
+	s, log := start(t, func(o *Options) { o.TemplatePath, o.FunctionLog = path, processes })
 	if status, _ := post(t, s.FrontDoorURL()+"/rows/good%23one"); status != 202 {
 		t.Errorf("a row that it may put: %d", status)
 	}
@@ -408,6 +409,10 @@ func TestAFunctionIsHeldToItsRole(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), want[0]+"\n") || !strings.Contains(log.String(), "[WorkerFunction] has no Role in the template: whatever it calls is allowed here\n") {
 		t.Errorf("log %q, want the denial and who has no role", log)
+	}
+	const said = "api error AccessDeniedException"
+	if !strings.Contains(processes.String(), "[FrontFunction] ") || !strings.Contains(processes.String(), said) || strings.Contains(log.String(), said) {
+		t.Errorf("the functions' own log %q, the stack's %q; want what the process wrote in its own alone", processes, log)
 	}
 }
 

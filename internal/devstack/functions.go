@@ -51,7 +51,7 @@ func (s *Stack) newFunction(ctx context.Context, id string, f stack.Function) (l
 			return nil, err
 		}
 		return lambda.NewInProcess(lambda.InProcessConfig{
-			Name: id, ARN: f.ARN, Timeout: f.Timeout, Reserved: f.Reserved, Handler: handler, Log: s.options.Log, NewID: newID,
+			Name: id, ARN: f.ARN, Timeout: f.Timeout, Reserved: f.Reserved, Handler: handler, Log: s.options.FunctionLog, NewID: newID,
 		})
 	}
 	bootstrap, err := filepath.Abs(s.bootstrap(id))
@@ -65,7 +65,7 @@ func (s *Stack) newFunction(ctx context.Context, id string, f stack.Function) (l
 		Name: id, ARN: f.ARN, Handler: f.Handler, Bootstrap: bootstrap, TaskRoot: filepath.Dir(bootstrap), Region: region,
 		MemoryMB: f.MemoryMB, Env: env, Timeout: f.Timeout, Reserved: f.Reserved, SandboxesMax: s.options.SandboxesMax,
 		Background: !slices.ContainsFunc(s.declared.Routes, func(r stack.Route) bool { return r.Function == id }),
-		Log:        s.options.Log, Now: s.options.Clock.Now, NewID: newID,
+		Log:        s.options.FunctionLog, Now: s.options.Clock.Now, NewID: newID,
 	})
 }
 

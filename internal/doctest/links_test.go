@@ -70,6 +70,34 @@ func TestTheSecurityPageNamesWhatThereIs(t *testing.T) {
 	}
 }
 
+// A requirement that a test names, or that a fault shows, is found on its page.
+func TestTheRequirementsThatAreNamedHaveTheirSentence(t *testing.T) {
+	t.Parallel()
+	page := text(t, "docs/understand/requirements.md")
+	id := regexp.MustCompile(`\b[LAVPSDWORMXT]\d{1,2}\b`)
+	listed := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^\| \*\*([A-Z]\d+)\*\* \| .+ \|$`).FindAllStringSubmatch(page, -1) {
+		if listed[line[1]] {
+			t.Errorf("%s is there twice", line[1])
+		}
+		listed[line[1]] = true
+	}
+	named := map[string]bool{}
+	says := regexp.MustCompile(`(?:Proves |Shows: +")([^.:"\n]*)`)
+	for _, file := range append(testFiles(t), found(t, "internal/devstack/fault/live/*.go")...) {
+		for _, says := range says.FindAllStringSubmatch(text(t, file), -1) {
+			for _, name := range id.FindAllString(says[1], -1) {
+				if named[name] = true; !listed[name] {
+					t.Errorf("%s names %s, which is not on the page", file, name)
+				}
+			}
+		}
+	}
+	if len(named) < 60 {
+		t.Errorf("tests name %d requirements: are they read rightly?", len(named))
+	}
+}
+
 func text(t *testing.T, path string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("../..", path))
@@ -127,12 +155,19 @@ func testNames(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
-	for _, pattern := range []string{"internal/*/*_test.go", "internal/*/*/*_test.go", "cmd/*/*_test.go"} {
-		for _, file := range found(t, pattern) {
-			for _, match := range declared.FindAllStringSubmatch(text(t, file), -1) {
-				all = append(all, match[1])
-			}
+	for _, file := range testFiles(t) {
+		for _, match := range declared.FindAllStringSubmatch(text(t, file), -1) {
+			all = append(all, match[1])
 		}
+	}
+	return all
+}
+
+func testFiles(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"internal/*/*_test.go", "internal/*/*/*_test.go", "cmd/*/*_test.go"} {
+		all = append(all, found(t, pattern)...)
 	}
 	return all
 }

@@ -1,5 +1,5 @@
 // Package dynamo keeps the rows of the protocol in DynamoDB: inbox, outbox,
-// business and registry. Every write carries the condition that the protocol
+// business, deliveries and registry; bodies are package body's. Every write carries the condition that the protocol
 // states for it, and every refusal comes back as a fact of the domain, never as
 // a service's code.
 //

@@ -164,7 +164,7 @@ func (o *Operator) reopen(ctx context.Context, row webhook.Inbox, act webhook.Ac
 	case row.LegalHold:
 		return row, o.underLegalHold(row.ID)
 	case !row.ErasedAt.IsZero():
-		return row, refuse("erased", fmt.Sprintf("%s was erased at %s: there is nothing left to work on", row.ID, row.ErasedAt.UTC().Format(time.DateTime)), o.show(row.ID))
+		return row, refuse("erased", fmt.Sprintf("%s was erased at %s: there is nothing left to work on", row.ID, row.ErasedAt.UTC().Format(time.RFC3339)), o.show(row.ID))
 	case !row.Replayable(act.At):
 		return row, bodyGone(fmt.Sprintf("the body of %s does not last another day", row.ID))
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"dakghar/internal/delivery"
@@ -110,8 +111,12 @@ func (o *Operator) delivery(ctx context.Context, id delivery.ID) (delivery.Deliv
 	case err != nil:
 		return d, unreachable("the deliveries", err)
 	case !found:
+		if strings.HasPrefix(string(id), "in_") {
+			return d, refuse("delivery_unknown", fmt.Sprintf("there is no delivery %q: that is the id of an event", id),
+				run("see the event:", "inbox", "show", string(id)))
+		}
 		return d, refuse("delivery_unknown", fmt.Sprintf("there is no delivery %q", id),
-			say("a delivery's id begins with dl_ and is the webhook-id that the partner sees; rows go 90 days after their end"),
+			say("a delivery's id begins with dl_ and is the webhook-id that the partner sees; a delivery's row is kept for 90 days after it ended"),
 			run("list a subscription's newest deliveries:", "delivery", "list", "--subscription", "SUBSCRIPTION"))
 	}
 	return d, nil
@@ -279,7 +284,7 @@ func (o *Operator) settleDeliveries(ctx context.Context, f webhook.Filter) (webh
 	known := statusWords(delivery.Statuses())
 	for _, s := range f.Statuses {
 		if !slices.Contains(known, s) {
-			return f, misuse(fmt.Sprintf("--status %q is none of %v", s, known))
+			return f, noStatus(s, known)
 		}
 	}
 	if _, err := path.Match(f.Kind, ""); err != nil {

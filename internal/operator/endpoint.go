@@ -120,7 +120,7 @@ func (o *Operator) plan(n NewEndpoint) (*provider.Adapter, webhook.Endpoint, err
 	wrong(!webhook.ValidEndpointID(string(e.Tenant)) || len(e.Tenant) > webhook.TenantBytesMax, "--tenant is 1 to %d %s", webhook.TenantBytesMax, word)
 	problems = append(problems, settingsProblems(adapter, e, n.Credential)...)
 	if len(problems) > 0 {
-		return nil, e, misuse(strings.Join(problems, "; "), run("see what goes where:", "endpoint", "create", "--help"))
+		return nil, e, misuse(strings.Join(problems, "; "), run("see what the flags mean:", "endpoint", "create", "--help"))
 	}
 	return adapter, e, nil
 }
@@ -137,15 +137,30 @@ func (o *Operator) adapter(name webhook.Provider) (*provider.Adapter, error) {
 	return nil, misuse(fmt.Sprintf("--provider %q is none of %s", name, strings.Join(names, ", ")))
 }
 
-func typeList(a *provider.Adapter) string {
-	var types []string
-	for _, t := range a.Types() {
-		types = append(types, string(t))
+// noType says that an adapter does not know a type, and which it knows about the
+// same thing.
+func noType(a *provider.Adapter, t webhook.EventType) string {
+	const no = "--type %q is no event type that the %[2]s adapter knows: %[3]sdakghar provider show %[2]s lists all"
+	near := typesLike(a, t)
+	if len(near) == 0 {
+		return fmt.Sprintf(no, t, a.Name, "")
 	}
-	if a.Pattern != nil {
-		types = append(types, "and whatever matches "+a.Pattern.String())
+	return fmt.Sprintf(no, t, a.Name, "perhaps "+strings.Join(near, ", ")+"; ")
+}
+
+// typesLike returns the types that begin with the same word, up to a full stop or a slash.
+func typesLike(a *provider.Adapter, t webhook.EventType) []string {
+	end := strings.IndexAny(string(t), "./")
+	if end < 0 {
+		return nil
 	}
-	return strings.Join(types, ", ")
+	var near []string
+	for _, known := range a.Types() {
+		if strings.HasPrefix(string(known), string(t)[:end+1]) {
+			near = append(near, string(known))
+		}
+	}
+	return near
 }
 
 // checkSecret holds a secret to the provider's form, before anything is stored.

@@ -69,8 +69,12 @@ func (o *Operator) Event(ctx context.Context, id webhook.InboxID) (webhook.Inbox
 	case err != nil:
 		return row, unreachable("the inbox", err)
 	case !ok:
+		if strings.HasPrefix(string(id), "dl_") {
+			return row, refuse("event_unknown", fmt.Sprintf("there is no event %q: that is the id of a delivery", id),
+				run("see the delivery:", "delivery", "show", string(id)))
+		}
 		return row, refuse("event_unknown", fmt.Sprintf("there is no event %q", id),
-			say("an inbox id begins with in_ and is what the provider was answered with; rows go when their life is over"),
+			say("an inbox id begins with in_ and is what the provider was answered with; an event's row is kept for the stack's InboxDays, 400 unless it was set"),
 			run("list an endpoint's newest events:", "inbox", "list", "--endpoint", "ENDPOINT"))
 	}
 	return row, nil
@@ -96,7 +100,7 @@ func (o *Operator) Body(ctx context.Context, id webhook.InboxID, why string) ([]
 	}
 	switch {
 	case errors.Is(err, ErrNoBody) && !row.ErasedAt.IsZero():
-		return nil, refuse("body_gone", fmt.Sprintf("the body of %s was erased at %s", id, row.ErasedAt.UTC().Format(time.DateTime)), o.show(id))
+		return nil, refuse("body_gone", fmt.Sprintf("the body of %s was erased at %s", id, row.ErasedAt.UTC().Format(time.RFC3339)), o.show(id))
 	case errors.Is(err, ErrNoBody):
 		return nil, bodyGone(fmt.Sprintf("the body of %s is not kept any more", id))
 	case err != nil:

@@ -26,6 +26,15 @@ const (
 // list without an end reaches that far into the future.
 const clockAhead = 5 * time.Minute
 
+// noStatus refuses a state that is none of those that there are.
+func noStatus(s webhook.Status, known []webhook.Status) error {
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	return misuse(fmt.Sprintf("--status %q is none of %s", s, strings.Join(words, ", ")))
+}
+
 // settle completes a filter, and refuses what makes no sense: an end without one
 // becomes now, a key version's beginning becomes the version.
 func (o *Operator) settle(ctx context.Context, f webhook.Filter) (webhook.Filter, error) {
@@ -35,7 +44,7 @@ func (o *Operator) settle(ctx context.Context, f webhook.Filter) (webhook.Filter
 	}
 	for _, s := range f.Statuses {
 		if !slices.Contains(webhook.Statuses(), s) {
-			return f, misuse(fmt.Sprintf("--status %q is none of %v", s, webhook.Statuses()))
+			return f, noStatus(s, webhook.Statuses())
 		}
 	}
 	switch {

@@ -296,7 +296,7 @@ func (o *Operator) afterAdding(a *provider.Adapter, e webhook.Endpoint) []Step {
 	if len(e.Keys) > 1 {
 		previous := string(e.Keys[1].Version)
 		steps = append(steps,
-			say(fmt.Sprintf("the previous key stays trusted until %s after the new one's first match", e.Overlap)),
+			say(fmt.Sprintf("the previous key stays trusted until %s after the new one's first match", Span(e.Overlap))),
 			run("end it sooner, once nothing is signed with it:", "secret", "retire", "--endpoint", id, "--version", previous))
 	}
 	return steps

@@ -49,7 +49,7 @@ func (l Load) check() error {
 		}
 	}
 	wrong(!(l.Rate > 0 && l.Rate <= loadRateMax), "--rate is above 0, to %d", loadRateMax)
-	wrong(l.Duration <= 0 || l.Duration > loadDurationMax, "--duration is above 0, to %s", loadDurationMax)
+	wrong(l.Duration <= 0 || l.Duration > loadDurationMax, "--duration is above 0, to %s", Span(loadDurationMax))
 	wrong(!(l.CopyRatio >= 0 && l.CopyRatio <= copyRatioMax), "--duplicates is the share of the requests that are copies: 0 to %g", copyRatioMax)
 	wrong(l.InFlight < 1 || l.InFlight > 4096, "--in-flight is 1 to 4096")
 	wrong(len(l.Mix) > mixMax, "--mix has at most %d sizes", mixMax)

@@ -1,6 +1,10 @@
 package operator
 
-import "errors"
+import (
+	"errors"
+	"strings"
+	"time"
+)
 
 // Refusal is an act that was not done: why, and what to do next. Its text never
 // holds a secret or a payload.
@@ -49,6 +53,18 @@ func refuse(code, problem string, next ...Step) *Refusal {
 
 func misuse(problem string, next ...Step) *Refusal {
 	return &Refusal{Code: "usage", Problem: problem, Next: next, Usage: true}
+}
+
+// Span writes a length of time for a person: 24h, where Go writes 24h0m0s.
+func Span(d time.Duration) string {
+	text := d.String()
+	if s, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = s + "m"
+	}
+	if s, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = s + "h"
+	}
+	return text
 }
 
 func say(text string) Step { return Step{Text: text} }

@@ -38,11 +38,11 @@ func newSampler(a *provider.Adapter, e webhook.Endpoint, t Traffic) (*sampler, e
 	}
 	s := &sampler{adapter: a, endpoint: e, traffic: t}
 	if t.Type == "" {
-		return nil, misuse("--type says which event to send; the " + string(a.Name) + " adapter knows " + typeList(a))
+		return nil, misuse("--type says which event to send: dakghar provider show " + string(a.Name) + " lists the types")
 	}
 	pattern, err := a.Sample(provider.SampleOptions{Type: t.Type})
 	if err != nil {
-		return nil, misuse(fmt.Sprintf("--type %q is no event type that the %s adapter knows (it knows %s)", t.Type, a.Name, typeList(a)))
+		return nil, misuse(noType(a, t.Type))
 	}
 	envelope, err := a.Envelope(pattern.Header, pattern.Body)
 	if err != nil {

@@ -53,7 +53,7 @@ func secrets() map[webhook.Provider]string {
 	}
 }
 
-// Proves the "signs a sample event of any adapter": each is verified by
+// A sample event of any adapter can be signed: each is verified by
 // an independent reading of the adapter's own scheme, and is another event.
 func TestSamplesOfEveryTypeOfEveryProviderAreAccepted(t *testing.T) {
 	t.Parallel()

@@ -168,7 +168,7 @@ func sameAPI(a, b *webhook.API) bool {
 // checkSettings refuses settings that make no sense, with everything that is wrong.
 func checkSettings(a *provider.Adapter, e webhook.Endpoint, credential Secret) error {
 	if problems := settingsProblems(a, e, credential); len(problems) > 0 {
-		return misuse(strings.Join(problems, "; "), run("see what goes where:", "endpoint", "update", "--help"))
+		return misuse(strings.Join(problems, "; "), run("see what the flags mean:", "endpoint", "update", "--help"))
 	}
 	return nil
 }
@@ -181,16 +181,16 @@ func settingsProblems(a *provider.Adapter, e webhook.Endpoint, credential Secret
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	wrong(e.Overlap <= 0 || e.Overlap > webhook.OverlapMax, "--overlap is more than 0 and at most %s", webhook.OverlapMax)
+	wrong(e.Overlap <= 0 || e.Overlap > webhook.OverlapMax, "--overlap is more than 0 and at most %s", Span(webhook.OverlapMax))
 	wrong(e.Rate < 0 || e.Rate > EndpointRateMax, "--rate is 0 (no limit) to %d requests a second", EndpointRateMax)
 	wrong(e.Burst < 0 || e.Burst > 60*EndpointRateMax, "--burst is 0 to %d requests", 60*EndpointRateMax)
 	wrong(e.Burst > 0 && e.Rate == 0, "--burst goes with --rate: without a rate there is no limit")
-	wrong(e.BackfillEvery != 0 && e.BackfillEvery < BackfillEveryMin, "--backfill-every is 0 (never) or at least %s", BackfillEveryMin)
+	wrong(e.BackfillEvery != 0 && e.BackfillEvery < BackfillEveryMin, "--backfill-every is 0 (never) or at least %s", Span(BackfillEveryMin))
 	wrong(e.ExpectEvery != 0 && (e.ExpectEvery < webhook.ExpectEveryMin || e.ExpectEvery > webhook.ExpectEveryMax),
-		"--expect-every is 0 (nothing is expected) or %s to %s", webhook.ExpectEveryMin, webhook.ExpectEveryMax)
+		"--expect-every is 0 (nothing is expected) or %s to %s", Span(webhook.ExpectEveryMin), Span(webhook.ExpectEveryMax))
 	for _, t := range e.Types {
 		_, ok := a.Kind(t)
-		wrong(!ok, "--type %q is no event type that the %s adapter knows (it knows %s)", t, a.Name, typeList(a))
+		wrong(!ok, "%s", noType(a, t))
 	}
 	wrong(e.Canary && !e.AllowFrom.IsZero(), "--canary does not go with --allow-from: a canary comes from an address of Lambda's, which changes, and would be refused")
 	problems = append(problems, allowProblems(a, e.AllowFrom)...)

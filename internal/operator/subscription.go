@@ -172,7 +172,7 @@ func (o *Operator) planSubscription(n NewSubscription) (delivery.Subscription, e
 	}
 	problems = append(problems, o.subscriptionProblems(s, n.Set.Credential)...)
 	if len(problems) > 0 {
-		return s, misuse(strings.Join(problems, "; "), run("see what goes where:", "subscription", "create", "--help"))
+		return s, misuse(strings.Join(problems, "; "), run("see what the flags mean:", "subscription", "create", "--help"))
 	}
 	return s, nil
 }
@@ -269,7 +269,7 @@ func (o *Operator) UpdateSubscription(ctx context.Context, id delivery.Subscript
 	}
 	check := func(to delivery.Subscription) error {
 		if problems := o.subscriptionProblems(to, set.Credential); len(problems) > 0 {
-			return misuse(strings.Join(problems, "; "), run("see what goes where:", "subscription", "update", "--help"))
+			return misuse(strings.Join(problems, "; "), run("see what the flags mean:", "subscription", "update", "--help"))
 		}
 		return nil
 	}

@@ -552,9 +552,21 @@ func TestATestGoesTheWayOfEveryEvent(t *testing.T) {
 	if webhook.DigestOf(w.Bodies[e.BodyID]) != e.Digest || !w.Subscriptions["partner"].Wants(e, nil) {
 		t.Error("the digest is another, or the subscription does not want it")
 	}
-	w.OnWake = nil
-	_, err = o.Try(t.Context(), "partner", time.Minute, "")
-	wantCode(t, "without a worker", err, "test_waits")
+	w.OnWake = func(wake webhook.Wake) { // a worker that has the partner wait
+		d := delivery.New(*w.Promises[wake.OutboxID].Effect, w.Subscriptions["partner"], w.Clock)
+		w.Deliveries[d.ID] = d.Postpone(time.Date(2026, 3, 1, 13, 0, 0, 0, time.UTC)).Apply(d)
+	}
+	for why, worker := range map[string]func(webhook.Wake){
+		"it waits until 2026-03-01T13:00:00Z for the partner's rate, its places or its breaker, and spends no attempt meanwhile": w.OnWake,
+		"a process that does not know the subscription yet learns of it within 30 s":                                             nil,
+	} {
+		w.OnWake = worker
+		_, err = o.Try(t.Context(), "partner", time.Minute, "")
+		wantCode(t, "without an attempt", err, "test_waits")
+		if r, ok := errors.AsType[*operator.Refusal](err); !ok || r.Next[len(r.Next)-1].Text != why {
+			t.Errorf("%v, %+v; want it to say %q", err, r, why)
+		}
+	}
 	for _, call := range []string{"Put body", "AnnounceBy"} {
 		w, o, _ := subscribed(t)
 		failing(w, call, 1)

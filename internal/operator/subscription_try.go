@@ -80,7 +80,7 @@ func (o *Operator) awaitAttempt(ctx context.Context, promise webhook.Outbox, id 
 			return DeliveryStory{Row: delivery.Delivery{ID: id, Subscription: delivery.SubscriptionID(promise.Effect.Call)}}, refuse("test_waits",
 				fmt.Sprintf("the test was sent on its way as %s, and no attempt has ended within %s", id, wait),
 				run("see what becomes of it:", "delivery", "show", string(id)),
-				say("a process that does not know the subscription yet learns of it within 30 s"))
+				say(whyItWaits(d, found, now)))
 		case !found && !now.Before(wakeAt):
 			o.Wakes.Send(ctx, []webhook.Wake{webhook.NewWake(promise)}, []time.Duration{0})
 			wakeAt = now.Add(tryWake)
@@ -89,4 +89,12 @@ func (o *Operator) awaitAttempt(ctx context.Context, promise webhook.Outbox, id 
 			return DeliveryStory{}, err
 		}
 	}
+}
+
+// whyItWaits says what a test that was not attempted is most likely waiting for.
+func whyItWaits(d delivery.Delivery, found bool, now time.Time) string {
+	if found && d.NextAttemptAt.After(now) {
+		return fmt.Sprintf("it waits until %s for the partner's rate, its places or its breaker, and spends no attempt meanwhile", d.NextAttemptAt.UTC().Format(time.RFC3339))
+	}
+	return "a process that does not know the subscription yet learns of it within 30 s"
 }

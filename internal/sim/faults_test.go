@@ -278,7 +278,7 @@ func TestAnAppliedEventIsNotReplayed(t *testing.T) {
 }
 
 // Two operators replay one event at once: one of them does, the record has one
-// act, and the event is applied once. Proves R3, R4, W2.
+// act, and the event is applied once. Proves R3, W2.
 func TestTwoOperatorsReplayOneEvent(t *testing.T) {
 	t.Parallel()
 	w := sim.New(t, sim.Options{Handlers: handlersFailing(1, errPartner), AttemptsMax: 1})

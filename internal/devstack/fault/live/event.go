@@ -308,7 +308,8 @@ func (s *Site) print(rows []Row) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "EVENT\tANSWERS\tSTATUS\tOUTCOME\tATTEMPTS\tLAST_ERROR\tCREDITED\tINBOX_ID")
 	for _, r := range rows {
-		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%v\t%s\n", r.Event, r.Answers, r.Status, r.Outcome, r.Attempts, r.LastError, r.Credited, r.InboxID)
+		answers := strings.Trim(fmt.Sprint(r.Answers), "[]")
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%v\t%s\n", r.Event, answers, r.Status, r.Outcome, r.Attempts, r.LastError, r.Credited, r.InboxID)
 	}
 	_ = w.Flush() // into memory
 	_, _ = io.WriteString(s.Out, b.String())

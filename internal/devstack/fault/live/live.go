@@ -160,7 +160,7 @@ func (s *Site) Show(ctx context.Context, f Fault) ([]Row, error) {
 	if err := check(rows, f.want); err != nil {
 		return rows, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	s.say("as it must be (%s)\n", f.Shows)
+	s.say("as it must be (requirements %s: docs/understand/requirements.md)\n", f.Shows)
 	return rows, nil
 }
 
