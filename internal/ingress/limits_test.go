@@ -66,7 +66,7 @@ func limited(rate, burst int) func(webhook.Endpoint) webhook.Endpoint {
 	}
 }
 
-// Proves V1, A5: beyond its burst an endpoint answers 429 and says when to come
+// Proves V1: beyond its burst an endpoint answers 429 and says when to come
 // again; its neighbours do not notice; what was refused is accepted when it is
 // sent again; copies that memory answers spend nothing.
 func TestAnEndpointBeyondItsLimitAsksToComeAgain(t *testing.T) {
