@@ -110,10 +110,28 @@ func (o *Operator) Subscribe(ctx context.Context, n NewSubscription) (Issued, er
 	if s.Target.Kind != delivery.HTTP {
 		issued.Next = append(issued.Next, say("the stack sends only to queues and buses that its parameters SinkQueueArns and SinkBusArns name: see that this one is among them"))
 	}
+	issued.Next = append(issued.Next, o.sameTarget(ctx, s)...)
 	issued.Next = append(issued.Next,
 		say(fmt.Sprintf("every process knows the subscription within %.0f s", PauseWithin.Seconds())),
 		run("then see that a test arrives:", "subscription", "test", string(s.ID)))
 	return issued, err
+}
+
+// sameTarget says which other subscriptions of the tenant tell the same partner. That
+// may be meant: one for each type, or the old one's successor. It is only advice, and
+// missing where the others cannot be read.
+func (o *Operator) sameTarget(ctx context.Context, s delivery.Subscription) []Step {
+	all, err := o.Deliveries.Subscriptions(ctx, s.Tenant)
+	if err != nil {
+		return nil
+	}
+	var steps []Step
+	for _, other := range all {
+		if other.ID != s.ID && other.State != delivery.Stopped && other.Target.Kind == s.Target.Kind && other.Target.URL == s.Target.URL && other.Target.Bus == s.Target.Bus {
+			steps = append(steps, say(fmt.Sprintf("subscription %s tells the same target: what both want arrives there twice, under two ids", other.ID)))
+		}
+	}
+	return steps
 }
 
 // issued shows a key that was made just now.

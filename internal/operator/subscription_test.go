@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,33 @@ func TestASubscriptionIsMadeWithItsKey(t *testing.T) {
 	}
 	_, err := o.Subscribe(t.Context(), toPartner())
 	wantCode(t, "again", err, "subscription_exists")
+}
+
+// Two subscriptions may tell one address; whoever makes the second hears of the first.
+func TestASecondSubscriptionOfOneAddressIsNoticed(t *testing.T) {
+	w, o, _ := subscribed(t)
+	told := func(change func(*operator.NewSubscription)) bool {
+		n := toPartner()
+		n.ID = delivery.SubscriptionID(fmt.Sprint("other-", len(w.Subscriptions)))
+		change(&n)
+		issued, err := o.Subscribe(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(issued.Next, func(s operator.Step) bool { return strings.Contains(s.Text, "tells the same target") })
+	}
+	for what, tt := range map[string]struct {
+		change func(*operator.NewSubscription)
+		want   bool
+	}{
+		"another tenant's": {func(n *operator.NewSubscription) { n.Tenant = "other" }, false},
+		"the same address": {func(*operator.NewSubscription) {}, true},
+		"another address":  {func(n *operator.NewSubscription) { n.Set.Target.URL += "/2" }, false},
+	} {
+		if got := told(tt.change); got != tt.want {
+			t.Errorf("%s: told %v, want %v", what, got, tt.want)
+		}
+	}
 }
 
 // Proves X4: a partner's credential is in the secret store, and nowhere else.

@@ -54,7 +54,7 @@ func (o *Operator) announceTest(ctx context.Context, s delivery.Subscription, wh
 	source := webhook.InboxID(webhook.DeriveID("st_", "subscription test", string(s.ID), act.ID))
 	e, err := effect.Keep(ctx, o.Keeper, webhook.Announcement{Type: delivery.TestType, Call: string(s.ID), Data: data}, webhook.Effect{
 		ID: webhook.DeriveEffectID(source, 0, 0), InboxID: source, Tenant: s.Tenant, CreatedAt: act.At,
-	}, act.At, o.NewID())
+	}, act.At.Truncate(time.Millisecond), o.NewID()) // as finely as an event's receipt is told
 	if err != nil {
 		return webhook.Outbox{}, unreachable("the body store", err)
 	}
