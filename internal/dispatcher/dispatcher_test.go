@@ -444,6 +444,33 @@ func TestAPartnerThatIsGoneOrFailsForDays(t *testing.T) {
 	})
 }
 
+// A failure right after an acceptance begins a new count of days, although the
+// subscription that the process remembers still has the old one: a partner that
+// came back is not paused, and what waits for it does not expire.
+func TestAPartnerThatHasJustAcceptedIsNotPaused(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{}, func(s *delivery.Subscription) { s.FailingSince = s.CreatedAt.Add(-delivery.FailingMax) })
+	w.Partner.Answer(sim.PartnerAnswer{Status: 204}, sim.PartnerAnswer{Status: 503})
+	pay(t, w, e, 1)
+	w.Advance(time.Second)
+	pay(t, w, e, 2)
+	s, _, _ := w.Outside.Subscription(t.Context(), "sub_1")
+	type stand struct {
+		State delivery.State
+		Since time.Time
+	}
+	if diff := cmp.Diff(stand{delivery.Active, w.Now()}, stand{s.State, s.FailingSince}); diff != "" {
+		t.Errorf("subscription (-want +got):\n%s", diff)
+	}
+	w.Rest()
+	check(t, w)
+	for _, d := range w.Deliveries() {
+		if d.Status != delivery.Delivered {
+			t.Errorf("%s ended %s", d.ID, d.Status)
+		}
+	}
+}
+
 // When days of failure pause a subscription, the tenant's others are told so.
 func TestOthersAreToldOfAPause(t *testing.T) {
 	t.Parallel()
