@@ -134,6 +134,8 @@ func (r *Reconciler) act(ctx context.Context, o webhook.Outbox, row webhook.Inbo
 		return did(Sleeping)(r.Store.PushWake(ctx, o, row.LeaseUntil.Add(time.Second)))
 	case row.Exhausted(now, r.Policy.AttemptsMax):
 		return did(Exhausted)(r.Store.Fail(ctx, row.Fail(now, "attempts_exhausted", r.Policy.KeepInbox), o.ID))
+	case !row.Status.Waiting():
+		return Unreadable, nil // a newer program's state: it knows what to do
 	}
 	return did(BodyExpiring)(r.Store.Fail(ctx, row.Fail(now, "body_expiring", r.Policy.KeepInbox), o.ID))
 }

@@ -231,6 +231,24 @@ func TestAnUnreadableRowHidesNoOther(t *testing.T) {
 	}
 }
 
+// An event in a state that only a newer program knows, beside which this one runs
+// during a release or after a rollback, is counted and left as it is. Proves A6.
+func TestAStateOfANewerProgramIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	want := change(t, w, webhook.Change{ID: row.ID, Guard: webhook.Guard{From: []webhook.Status{row.Status}, Fence: row.Fence}, To: "QUARANTINED"})
+	w.DropStream()
+	w.Advance(time.Minute)
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"unreadable": 1}, acts(t, &log)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, w.Row(row.ID)); diff != "" || len(w.Outbox()) != 1 {
+		t.Errorf("%d promises, row (-want +got):\n%s", len(w.Outbox()), diff)
+	}
+}
+
 // A reconciler that cannot read says so: its function fails, and no figure
 // pretends that nothing is old.
 func TestABlindReconcilerIsSeen(t *testing.T) {
