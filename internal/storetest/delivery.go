@@ -173,6 +173,12 @@ func (s suite) wakeDelivery(t *testing.T) {
 		t.Error("a delivery is found at its wake time, and not before")
 	}
 	next := d.WakeAgain(now)
+	outdated := d
+	outdated.Fence--
+	if ok, err := s.RewakeDelivery(t.Context(), outdated, next); err != nil || ok {
+		t.Errorf("rewake of what has changed since: %v, %v; want false", ok, err)
+	}
+	s.wantDelivery(t, d)
 	for _, want := range []bool{true, false} { // the second one saw an outdated time
 		if ok, err := s.RewakeDelivery(t.Context(), d, next); err != nil || ok != want {
 			t.Errorf("rewake: %v, %v; want %v", ok, err, want)
