@@ -119,6 +119,8 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("X8: a delivery is made once", s.createDelivery)
 	t.Run("X8: of rivals one begins an attempt", s.attemptOnce)
 	t.Run("X2: attempts are kept in order, and a late acceptance is a fact", s.attempts)
+	t.Run("X2: an attempt that ends late is kept, although another has ended alike", s.lateRefusal)
+	t.Run("X2: an acceptance is of an attempt that was begun", s.acceptance)
 	t.Run("X6: a lost reply of an end is recognised, and the dead are listed", s.endTwice)
 	t.Run("X1: a delivery is its own promise", s.wakeDelivery)
 	t.Run("X6: a replay is a delivery of its own, linked to the first", s.replayDelivery)
@@ -693,6 +695,9 @@ func (s suite) lease(t *testing.T) {
 	}
 	if err := s.Release(t.Context(), "l", "one", "stolen"); err != nil {
 		t.Errorf("releasing what was taken over: %v", err)
+	}
+	if _, ok, err := s.Lease(t.Context(), "l", "three", until.Add(time.Millisecond), until.Add(time.Minute)); err != nil || ok {
+		t.Errorf("after a release by its former owner: %v, %v; want false", ok, err)
 	}
 	if err := s.Release(t.Context(), "l", "two", "cursor"); err != nil {
 		t.Fatal(err)
