@@ -35,7 +35,7 @@ func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Re
 			wake = append(wake, o)
 			continue
 		}
-		if s.unreadable {
+		if s.unreadable || o.Topic != webhook.TopicProcess { // of a newer program, which keeps it
 			report.count(Unreadable, nil)
 			continue
 		}

@@ -249,6 +249,27 @@ func TestAStateOfANewerProgramIsLeftAlone(t *testing.T) {
 	}
 }
 
+// So is a promise of a topic that only a newer program knows, although its event
+// has ended: that program keeps it. Proves D5, A6.
+func TestAPromiseOfANewerProgramIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	w.Settle()
+	newer := webhook.NewOutbox(row, w.Now(), w.Now())
+	newer.ID, newer.Topic = webhook.NewOutboxID(row.ID, "digest", 0), "digest"
+	w.PutPromise(newer)
+	w.DropStream()
+	w.Advance(2 * time.Hour)
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"unreadable": 1}, acts(t, &log)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]webhook.Outbox{newer}, w.Outbox()); diff != "" {
+		t.Errorf("promises (-want +got):\n%s", diff)
+	}
+}
+
 // A reconciler that cannot read says so: its function fails, and no figure
 // pretends that nothing is old.
 func TestABlindReconcilerIsSeen(t *testing.T) {
