@@ -61,6 +61,28 @@ func TestBytesThatComeAgainLiveAsLongAsTheirLastEvent(t *testing.T) {
 	}
 }
 
+// Proves D6, A6: so are bytes that come again as a conflict.
+func TestAConflictsBytesLiveAsLongAsItsRow(t *testing.T) {
+	t.Parallel()
+	w := sim.New(t, sim.Options{})
+	payment := captured(w)
+	other := payment("evt_2", 9999)
+	w.Send(payment("evt_1", 100))
+	w.Send(other)
+	w.Settle()
+	w.Advance(20 * 24 * time.Hour)
+	conflict := under(other, "evt_1")
+	w.Send(conflict)
+	got := w.Row(webhook.DeriveConflictID("demo", "razorpay", "evt_1", webhook.DigestOf(conflict.Sample.Body)))
+	want := w.Now().Truncate(time.Second).Add(30 * 24 * time.Hour)
+	if got.Status != webhook.Held || !got.BodyExpiresAt.Equal(want) {
+		t.Errorf("%s, its body until %s, want HELD until %s", got.Status, got.BodyExpiresAt, want)
+	}
+	if kept, err := w.Outside.BodyKept(t.Context(), got.BodyID, got.BodyExpiresAt); err != nil || !kept {
+		t.Errorf("kept to the end of the row's word: %v, %v", kept, err)
+	}
+}
+
 // Proves D6, A6: the repeat of an erased event takes back no bytes that another
 // event has come with since and still needs.
 func TestARepeatOfAnErasedEventLeavesOthersTheirBytes(t *testing.T) {
