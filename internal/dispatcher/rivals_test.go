@@ -1,0 +1,94 @@
+package dispatcher_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go/middleware"
+	"github.com/google/go-cmp/cmp"
+
+	"dakghar/internal/delivery"
+	"dakghar/internal/provider"
+	"dakghar/internal/sim"
+	"dakghar/internal/webhook"
+)
+
+// A worker that reads a delivery in the same moment as another, and claims it
+// later, sends nothing. Proves X8.
+func TestAWorkerThatLosesTheClaimSendsNothing(t *testing.T) {
+	t.Parallel()
+	faults := &sim.Faults{}
+	w, e := world(t, sim.Options{Middleware: map[string]func(*middleware.Stack) error{"dispatcher": faults.Middleware}}, nil)
+	w.Partner.Answer(sim.PartnerAnswer{Status: 503})
+	pay(t, w, e, 1)
+	w.Advance(time.Minute)
+	read := only(t, w)
+	rivals := read.Claim("rival", w.Now(), time.Minute)
+	faults.Add(sim.Fault{Operation: "TransactWriteItems", Times: 1, Meanwhile: func() {
+		a := delivery.Attempt{Delivery: read.ID, N: 2, At: w.Now(), KeyID: "k1"}
+		if ok, err := w.Outside.BeginAttempt(t.Context(), rivals, a); err != nil || !ok {
+			t.Errorf("the rival: %v, %v", ok, err)
+		}
+	}})
+	if got := w.Dispatch().Dispatcher.Handle(t.Context(), read.Wake()).Decision; got != "claim_lost" {
+		t.Errorf("decision %s", got)
+	}
+	if n := len(w.Partner.Got()); n != 1 {
+		t.Errorf("%d requests, want the first one alone", n)
+	}
+	if diff := cmp.Diff(rivals.Apply(read), only(t, w)); diff != "" {
+		t.Errorf("delivery (-want +got):\n%s", diff)
+	}
+}
+
+// A fan-out that goes on from where another has come, over a list that has grown
+// meanwhile, leaves nobody out. Proves X1.
+func TestAFanOutGoesOnOverALongerList(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{}, nil)
+	for n := range 54 { // beside the first one, a chunk and a little
+		w.Subscribe(delivery.SubscriptionID(fmt.Sprintf("sub_1%02d", n)), nil)
+	}
+	applied(t, w, e)
+	promise := w.Outbox()[0]
+	wake := webhook.NewWake(promise)
+	if got := w.Dispatch().Dispatcher.Handle(endsSoon(t), wake); got.Decision != "unfinished" || got.Created != 50 {
+		t.Fatalf("at first %s, %d deliveries: %v", got.Decision, got.Created, got.Err)
+	}
+	w.Subscribe("sub_0", nil) // before all others
+	w.Advance(31 * time.Second)
+	if got := w.Dispatch().Dispatcher.Handle(t.Context(), wake); got.Decision != "fanned_out" || got.Created != 5 {
+		t.Errorf("then %s, %d deliveries: %v", got.Decision, got.Created, got.Err)
+	}
+}
+
+// applied has a payment processed, and leaves its effect to the test.
+func applied(t *testing.T, w *sim.World, e *sim.Endpoint) {
+	t.Helper()
+	d := w.Event(e, provider.SampleOptions{Type: "payment_intent.succeeded", EventID: "evt_0", ObjectID: "pi_0", Amount: 1250, Currency: "EUR"})
+	if status := w.Send(d); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	for w.PumpStream() || w.PumpQueue() {
+	}
+}
+
+// endsSoon is the context of an invocation that has less time left than a fan-out
+// keeps free, and is not cut off however slow the test.
+func endsSoon(t *testing.T) context.Context {
+	t.Helper()
+	bounded, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	end, _ := bounded.Deadline()
+	return ending{t.Context(), end}
+}
+
+type ending struct {
+	context.Context //nolint:containedctx // it is one
+
+	end time.Time
+}
+
+func (e ending) Deadline() (time.Time, bool) { return e.end, true }
