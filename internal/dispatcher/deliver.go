@@ -98,14 +98,17 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 	return result, true
 }
 
+// subscription finds a delivery's subscription as it is remembered. Where that would
+// end the delivery, the row itself is asked: another process may have made this
+// delivery for a subscription that was created, or taken up again, since.
 func (d *Dispatcher) subscription(ctx context.Context, dl delivery.Delivery, now time.Time) (delivery.Subscription, bool, error) {
 	all, err := d.Subscriptions.Of(ctx, dl.Tenant, now)
 	if err != nil {
 		return delivery.Subscription{}, false, err
 	}
 	i := slices.IndexFunc(all, func(s delivery.Subscription) bool { return s.ID == dl.Subscription })
-	if i < 0 {
-		return delivery.Subscription{}, false, nil
+	if i < 0 || all[i].State == delivery.Stopped {
+		return d.Store.Subscription(ctx, dl.Subscription)
 	}
 	return all[i], true, nil
 }

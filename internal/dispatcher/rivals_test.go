@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/delivery"
+	"dakghar/internal/directory"
 	"dakghar/internal/provider"
 	"dakghar/internal/sim"
 	"dakghar/internal/webhook"
@@ -61,6 +62,48 @@ func TestAFanOutGoesOnOverALongerList(t *testing.T) {
 	w.Advance(31 * time.Second)
 	if got := w.Dispatch().Dispatcher.Handle(t.Context(), wake); got.Decision != "fanned_out" || got.Created != 5 {
 		t.Errorf("then %s, %d deliveries: %v", got.Decision, got.Created, got.Err)
+	}
+}
+
+// A subscription that a process does not know of yet, since what it remembers is up
+// to half a minute old, loses no delivery that another process has made for it: one
+// that was just created, and one that was just taken up again. Proves X1, X12.
+func TestADeliveryOutlivesWhatAProcessRemembers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		remember func(*sim.World) // as the process read it
+		meantime func(*sim.World)
+	}{
+		{"created", func(*sim.World) {}, func(w *sim.World) { w.Subscribe("sub_2", nil) }},
+		{"resumed", func(w *sim.World) {
+			w.Subscribe("sub_2", func(s *delivery.Subscription) { s.State, s.StateWhy = delivery.Stopped, "gone" })
+		}, func(w *sim.World) {
+			w.ChangeSubscription("sub_2", func(s *delivery.Subscription) { s.State, s.StateWhy = delivery.Active, "" })
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, e := world(t, sim.Options{}, nil)
+			tt.remember(w)
+			pay(t, w, e, 1)
+			tt.meantime(w)
+			w.Advance(-directory.Age) // the world waits until everybody knows
+			s, _, err := w.Outside.Subscription(t.Context(), "sub_2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			another := delivery.New(only(t, w).Effect, s, w.Now()) // as another process fans out
+			if ok, err := w.Outside.CreateDelivery(t.Context(), another); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			if got := w.Dispatch().Dispatcher.Handle(t.Context(), another.Wake()).Decision; got != "delivered" {
+				t.Errorf("decision %s", got)
+			}
+			w.Rest()
+			check(t, w)
+		})
 	}
 }
 
