@@ -80,9 +80,7 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 	if j.sender = d.Senders[s.Target.Kind]; j.sender == nil {
 		return d.fault(ctx, dl, now, fault.New(fault.Permanent, "target_unknown", nil), result), false
 	}
-	if j.keys, err = d.Keys.Signing(ctx, s, s.Signing(now)); err == nil && len(j.keys) == 0 {
-		err = delivery.ErrKeyMissing
-	}
+	j.keys, err = d.signing(ctx, s, now)
 	if err == nil && s.CredentialHeader != "" {
 		j.credential, err = d.Keys.Credential(ctx, s)
 	}
@@ -111,6 +109,31 @@ func (d *Dispatcher) subscription(ctx context.Context, dl delivery.Delivery, now
 		return d.Store.Subscription(ctx, dl.Subscription)
 	}
 	return all[i], true, nil
+}
+
+// signing reads the keys that sign. A key that is missing may have been replaced
+// since the subscription was read: the row is asked before a delivery is set aside.
+func (d *Dispatcher) signing(ctx context.Context, s delivery.Subscription, now time.Time) ([]delivery.SigningKey, error) {
+	keys, err := d.signingKeys(ctx, s, now)
+	if !errors.Is(err, delivery.ErrKeyMissing) {
+		return keys, err
+	}
+	fresh, found, readErr := d.Store.Subscription(ctx, s.ID)
+	switch {
+	case readErr != nil:
+		return nil, readErr
+	case !found || fresh.Revision == s.Revision:
+		return nil, err
+	}
+	return d.signingKeys(ctx, fresh, now)
+}
+
+func (d *Dispatcher) signingKeys(ctx context.Context, s delivery.Subscription, now time.Time) ([]delivery.SigningKey, error) {
+	keys, err := d.Keys.Signing(ctx, s, s.Signing(now))
+	if err == nil && len(keys) == 0 {
+		err = delivery.ErrKeyMissing
+	}
+	return keys, err
 }
 
 // attempt records, sends, and records again.

@@ -107,6 +107,29 @@ func TestADeliveryOutlivesWhatAProcessRemembers(t *testing.T) {
 	}
 }
 
+// What was set aside for a key that is lost, and resumed as soon as there is another
+// one, is not set aside again by a process that remembers the lost one. Proves X10, X11.
+func TestAResumedDeliveryIsSignedWithTheNewKey(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{}, func(s *delivery.Subscription) { s.Keys[0].Version = "00000000-0000-4000-8000-00000000dead" })
+	pay(t, w, e, 1)
+	d := only(t, w)
+	if d.Status != delivery.Faulted {
+		t.Fatalf("the delivery is %s", d.Status)
+	}
+	w.ChangeSubscription("sub_1", func(s *delivery.Subscription) { s.Keys = nil })
+	w.RotateSigning("sub_1", "k1", sim.SigningText)
+	w.Advance(-2 * directory.Age) // the world waits until everybody knows
+	if ok, err := w.Outside.ChangeDelivery(t.Context(), d.Resume(w.Now())); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if got := w.Dispatch().Dispatcher.Handle(t.Context(), d.Wake()).Decision; got != "delivered" {
+		t.Errorf("decision %s", got)
+	}
+	w.Rest()
+	check(t, w)
+}
+
 // applied has a payment processed, and leaves its effect to the test.
 func applied(t *testing.T, w *sim.World, e *sim.Endpoint) {
 	t.Helper()
