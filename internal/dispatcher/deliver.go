@@ -152,7 +152,7 @@ func (d *Dispatcher) attempt(ctx context.Context, j *job, result Result) Result 
 	answer, err := d.send(ctx, j, a)
 	end := d.Now()
 	a.Took, result.Took = end.Sub(now), end.Sub(now)
-	verdict := judge(answer, err)
+	verdict := d.heard(ctx, j.subscription, judge(answer, err))
 	a.Result, a.Status, a.Code, a.Redirects = verdict.result, answer.Status, verdict.code, answer.Redirects
 	a.Answer = delivery.Printable(answer.Body)
 	result.Status, result.Code = answer.Status, verdict.code
@@ -326,6 +326,20 @@ func (v verdict) final() bool {
 
 // troubled reports whether the partner could not take it, as opposed to did not want it.
 func (v verdict) troubled() bool { return v.result == delivery.Troubled }
+
+// heard takes a final answer for a passing one where the subscription's target has
+// changed since it was read: an address that its partner has left, or a redirect
+// that is on the list by now, has not the last word.
+func (d *Dispatcher) heard(ctx context.Context, s delivery.Subscription, v verdict) verdict {
+	if !v.final() {
+		return v
+	}
+	fresh, found, err := d.Store.Subscription(ctx, s.ID)
+	if err != nil || !found || fresh.Target.Is(s.Target) {
+		return v
+	}
+	return verdict{delivery.Troubled, "target_moved"}
+}
 
 // judge is the one place where this stage classifies. A transport that failed
 // may have delivered: it is tried again under the same identity. A status that

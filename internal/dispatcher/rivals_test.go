@@ -130,6 +130,33 @@ func TestAResumedDeliveryIsSignedWithTheNewKey(t *testing.T) {
 	check(t, w)
 }
 
+// A final answer of an address that is not the subscription's any more ends neither
+// the subscription nor the delivery: the new address is asked. Proves X5, X6.
+func TestAnAddressThatWasLeftHasNoLastWord(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{410, 404} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			w, e := world(t, sim.Options{}, nil)
+			moves := func() {
+				w.ChangeSubscription("sub_1", func(s *delivery.Subscription) { s.Target.URL = "https://partner.example.com/moved" })
+				w.Advance(-directory.Age)
+			}
+			w.Partner.Answer(sim.PartnerAnswer{Status: status, Before: moves})
+			pay(t, w, e, 1)
+			if diff := cmp.Diff(end{delivery.Retry, 1, status, "target_moved"}, endOf(only(t, w))); diff != "" {
+				t.Errorf("delivery (-want +got):\n%s", diff)
+			}
+			w.Rest()
+			check(t, w)
+			s, _, _ := w.Outside.Subscription(t.Context(), "sub_1")
+			if got := w.Partner.Got(); len(got) != 2 || got[1].URL != s.Target.URL || s.State != delivery.Active || only(t, w).Status != delivery.Delivered {
+				t.Errorf("%d requests, subscription %s, delivery %s", len(got), s.State, only(t, w).Status)
+			}
+		})
+	}
+}
+
 // applied has a payment processed, and leaves its effect to the test.
 func applied(t *testing.T, w *sim.World, e *sim.Endpoint) {
 	t.Helper()
