@@ -152,7 +152,7 @@ func (d *Dispatcher) attempt(ctx context.Context, j *job, result Result) Result 
 	answer, err := d.send(ctx, j, a)
 	end := d.Now()
 	a.Took, result.Took = end.Sub(now), end.Sub(now)
-	verdict := d.heard(ctx, j.subscription, judge(answer, err))
+	verdict := d.heard(ctx, j, answer, judge(answer, err))
 	a.Result, a.Status, a.Code, a.Redirects = verdict.result, answer.Status, verdict.code, answer.Redirects
 	a.Answer = delivery.Printable(answer.Body)
 	result.Status, result.Code = answer.Status, verdict.code
@@ -327,18 +327,33 @@ func (v verdict) final() bool {
 // troubled reports whether the partner could not take it, as opposed to did not want it.
 func (v verdict) troubled() bool { return v.result == delivery.Troubled }
 
-// heard takes a final answer for a passing one where the subscription's target has
-// changed since it was read: an address that its partner has left, or a redirect
-// that is on the list by now, has not the last word.
-func (d *Dispatcher) heard(ctx context.Context, s delivery.Subscription, v verdict) verdict {
-	if !v.final() {
-		return v
+// heard takes a final answer for a passing one where what it answers to is not how
+// things stand any more: the address was left since the subscription was read, a
+// redirect is on its list by now, or the credential was turned over.
+func (d *Dispatcher) heard(ctx context.Context, j *job, answer delivery.Answer, v verdict) verdict {
+	switch {
+	case !v.final():
+	case d.moved(ctx, j.subscription):
+		return verdict{delivery.Troubled, "target_moved"}
+	case (answer.Status == 401 || answer.Status == 403) && d.turned(ctx, j):
+		return verdict{delivery.Troubled, "credential_moved"}
 	}
+	return v
+}
+
+// moved reports whether a subscription's target is another one by now.
+func (d *Dispatcher) moved(ctx context.Context, s delivery.Subscription) bool {
 	fresh, found, err := d.Store.Subscription(ctx, s.ID)
-	if err != nil || !found || fresh.Target.Is(s.Target) {
-		return v
+	return err == nil && found && !fresh.Target.Is(s.Target)
+}
+
+// turned reports whether the credential that was sent is another one by now.
+func (d *Dispatcher) turned(ctx context.Context, j *job) bool {
+	if j.credential == "" {
+		return false
 	}
-	return verdict{delivery.Troubled, "target_moved"}
+	newest, err := d.Keys.NewestCredential(ctx, j.subscription)
+	return err == nil && newest != j.credential
 }
 
 // judge is the one place where this stage classifies. A transport that failed

@@ -157,6 +157,50 @@ func TestAnAddressThatWasLeftHasNoLastWord(t *testing.T) {
 	}
 }
 
+// A credential that was turned over is not what a delivery ends for: a process that
+// remembers the older one asks for the present one first. One that the partner does
+// not accept although it is the present one is an answer. Proves X5.
+func TestARefusalOfAnOlderCredentialIsNoLastWord(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		turn bool
+		want []end
+		sent []string
+	}{
+		{"turned over", true, []end{{delivery.Retry, 1, 401, "credential_moved"}, {delivery.Delivered, 2, 204, "credential_moved"}}, []string{"Bearer first", "Bearer second"}},
+		{"the present one", false, []end{{delivery.Dead, 1, 401, "status_401"}, {delivery.Dead, 1, 401, "status_401"}}, []string{"Bearer first"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, e := world(t, sim.Options{}, nil)
+			name := w.TurnCredential("sub_1", "Bearer first")
+			w.ChangeSubscription("sub_1", func(s *delivery.Subscription) { s.CredentialHeader, s.Credential = "authorization", name })
+			w.Partner.Answer(sim.PartnerAnswer{Status: 401, Before: func() {
+				w.Advance(time.Minute) // which it was remembered for
+				if tt.turn {
+					w.TurnCredential("sub_1", "Bearer second")
+				}
+			}})
+			pay(t, w, e, 1)
+			got := []end{endOf(only(t, w))}
+			w.Rest()
+			check(t, w)
+			if diff := cmp.Diff(tt.want, append(got, endOf(only(t, w)))); diff != "" {
+				t.Errorf("delivery (-want +got):\n%s", diff)
+			}
+			var sent []string
+			for _, r := range w.Partner.Got() {
+				sent = append(sent, r.Header.Get("Authorization"))
+			}
+			if diff := cmp.Diff(tt.sent, sent); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // applied has a payment processed, and leaves its effect to the test.
 func applied(t *testing.T, w *sim.World, e *sim.Endpoint) {
 	t.Helper()
