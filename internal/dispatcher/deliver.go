@@ -52,7 +52,7 @@ func (d *Dispatcher) deliver(ctx context.Context, id delivery.ID) Result {
 	}
 	leave, until := d.Partners.Enter(ctx, j.subscription, now)
 	if leave == nil {
-		return d.postpone(ctx, dl, until, result, nil)
+		return d.postpone(ctx, dl, queued(dl, now, until), result, nil)
 	}
 	defer leave()
 	return d.attempt(ctx, j, result)
@@ -263,6 +263,24 @@ func (d *Dispatcher) wakeAt(ctx context.Context, dl delivery.Delivery, now time.
 	if delay := dl.NextAttemptAt.Sub(now); delay <= webhook.PublishAhead {
 		d.Queue.Send(ctx, []webhook.Wake{dl.Wake()}, []time.Duration{max(delay, 0)})
 	}
+}
+
+// queuedMax is as long as a delivery waits for its turn at a partner, where neither
+// the partner's limit nor its breaker asks for more.
+const queuedMax = time.Minute
+
+// queued lengthens a wait with each time that a delivery was turned away: of many
+// that wait for one slow partner each would ask every second, and keep all workers
+// from the other partners. A wait stays a small part of what was waited before. The
+// fence is raised once by a turning away, twice by an attempt. No wait that is
+// lengthened here ends behind the deadline.
+func queued(dl delivery.Delivery, now, until time.Time) time.Time {
+	wait, turned := until.Sub(now), int(dl.Fence)-2*dl.AttemptCount
+	longer := min(wait*time.Duration(max(turned/2, 1)), queuedMax)
+	if longer <= wait || !now.Add(longer).Before(dl.Deadline) {
+		return until
+	}
+	return now.Add(longer)
 }
 
 // ours waits for our own stores without spending an attempt.
