@@ -82,7 +82,9 @@
 // seconds can renew one row in either order and neither shortens what the other
 // was told. A row that is over but not swept yet is a row: [Store.Put] finds it
 // existing, [Store.Renew] renews it, [Store.Open] opens it. Acting on the clock
-// instead would make the answer depend on whose clock.
+// instead would make the answer depend on whose clock. The one exception is a body
+// that is to be lasting, an effect's: nobody renews it, and the writer's clock makes
+// it live longer, never shorter.
 //
 // # What it refuses
 //

@@ -165,10 +165,17 @@ func (w *world) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...fun
 
 func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	err := w.do(ctx, "PutItem "+idOf(in.Item), func() error {
-		if *in.ConditionExpression != "attribute_not_exists(id)" {
+		old := w.items[idOf(in.Item)]
+		switch *in.ConditionExpression {
+		case "attribute_not_exists(id)":
+		case "attribute_not_exists(id) OR x < :x":
+			if old != nil && expiryOf(old["x"]) < expiryOf(in.ExpressionAttributeValues[":x"]) {
+				old = nil
+			}
+		default:
 			return fmt.Errorf("an unknown condition")
 		}
-		if old := w.items[idOf(in.Item)]; old != nil {
+		if old != nil {
 			failed := &types.ConditionalCheckFailedException{}
 			if in.ReturnValuesOnConditionCheckFailure == types.ReturnValuesOnConditionCheckFailureAllOld {
 				failed.Item = maps.Clone(old)
@@ -179,6 +186,11 @@ func (w *world) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...fun
 		return nil
 	})
 	return &dynamodb.PutItemOutput{}, err
+}
+
+func expiryOf(v types.AttributeValue) int64 {
+	n, _ := strconv.ParseInt(v.(*types.AttributeValueMemberN).Value, 10, 64)
+	return n
 }
 
 func (w *world) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {

@@ -81,12 +81,18 @@ type rows struct {
 	table string
 }
 
-// insert puts the row if there is none, and returns the one that is there.
-func (t rows) insert(ctx context.Context, r row) (row, error) {
-	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{
+// insert puts the row if there is none, or if the one that is there expires before
+// atLeast, and returns the one that is there.
+func (t rows) insert(ctx context.Context, r row, atLeast int64) (row, error) {
+	in := &dynamodb.PutItemInput{
 		TableName: &t.table, Item: r.item(), ConditionExpression: aws.String("attribute_not_exists(id)"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
+	}
+	if atLeast > 0 {
+		in.ConditionExpression = aws.String("attribute_not_exists(id) OR x < :x")
+		in.ExpressionAttributeValues = item{":x": number(atLeast)}
+	}
+	_, err := t.db.PutItem(ctx, in)
 	failed, exists := errors.AsType[*types.ConditionalCheckFailedException](err)
 	switch {
 	case exists && len(failed.Item) == 0:

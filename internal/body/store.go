@@ -130,8 +130,9 @@ func (s *Store) Expiry(received time.Time) time.Time {
 
 // Put stores a body if it is absent; its Raw is read during the call only. If
 // it exists, nothing is written, and the caller reads the inbox row of its
-// event: present, the request is a duplicate; absent, he must [Store.Renew].
-// After an error the body may be there.
+// event: present, the request is a duplicate; absent, he must [Store.Renew]. A
+// [webhook.Body.Lasting] one takes the place of bytes that end too soon. After an
+// error the body may be there.
 func (s *Store) Put(ctx context.Context, b webhook.Body) (webhook.Placed, error) {
 	r, err := s.seal(ctx, b)
 	if err != nil {
@@ -142,18 +143,31 @@ func (s *Store) Put(ctx context.Context, b webhook.Body) (webhook.Placed, error)
 		switch existing, found, err := s.rows.get(ctx, b.ID); {
 		case err != nil:
 			return webhook.Placed{}, err
-		case found:
+		case found && existing.expires >= s.atLeast(b):
 			return placed(b, existing), nil
 		}
 		if r, err = s.moveOut(ctx, b, r); err != nil {
 			return webhook.Placed{}, err
 		}
 	}
-	stored, err := s.rows.insert(ctx, r)
+	stored, err := s.rows.insert(ctx, r, s.atLeast(b))
 	if err != nil {
 		return webhook.Placed{}, err
 	}
 	return placed(b, stored), nil
+}
+
+// lastingSlack is how much less than a whole life is left of bytes that will do
+// where a lasting body is put.
+const lastingSlack = 24 * time.Hour
+
+// atLeast is the expiry below which a row that is there does not do for b, epoch
+// seconds; 0 where any does.
+func (s *Store) atLeast(b webhook.Body) int64 {
+	if !b.Lasting {
+		return 0
+	}
+	return s.Expiry(b.At).Add(expiryMargin - lastingSlack).Unix()
 }
 
 // placed reads a row as the answer to b. A row with b's own put_id is b's: its

@@ -213,6 +213,28 @@ func TestTheSameBytesAgain(t *testing.T) {
 	})
 }
 
+// Proves X1: what nobody renews is put anew where too little of its life is left,
+// by one of those who put it, and opens as ever.
+func TestALastingBodyReplacesWhatEndsTooSoon(t *testing.T) {
+	forEachWorld(t, func(t *testing.T, w services) {
+		for _, raw := range [][]byte{[]byte("to last"), random(66 << 10)} {
+			lasting := func(putID string, after time.Duration) webhook.Body {
+				p := request("1", putID, raw)
+				p.At, p.Lasting = start.Add(after), true
+				return p
+			}
+			day := 24 * time.Hour
+			check(t, "the first", put(t, w.store(), lasting("put1", 0)), webhook.Placed{ExpiresAt: told, FirstInbox: "in_1"})
+			check(t, "within a day", put(t, w.store(), lasting("put2", day)), webhook.Placed{ExpiresAt: told, Existed: true, FirstInbox: "in_1"})
+			later := told.Add(day + time.Second)
+			check(t, "after a day", put(t, w.store(), lasting("put3", day+time.Second)), webhook.Placed{ExpiresAt: later, FirstInbox: "in_1"})
+			check(t, "beside a rival", put(t, w.store(), lasting("put4", day+time.Second)), webhook.Placed{ExpiresAt: later, Existed: true, FirstInbox: "in_1"})
+			check(t, "any other put", put(t, w.store(), request("2", "put5", raw)), webhook.Placed{ExpiresAt: later, Existed: true, FirstInbox: "in_1"})
+			opens(t, w.store(), lasting("put1", 0))
+		}
+	})
+}
+
 // A row that lost its first inbox id names the asker, whose row the caller then reads.
 func TestARowWithoutAFirstEventNamesTheAsker(t *testing.T) {
 	w := newWorld()

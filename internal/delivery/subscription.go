@@ -64,6 +64,11 @@ type Target struct {
 	RedirectHosts []string `json:",omitempty"`
 }
 
+// Is reports whether two targets are the same.
+func (t Target) Is(o Target) bool {
+	return t.Kind == o.Kind && t.URL == o.URL && t.Bus == o.Bus && slices.Equal(t.RedirectHosts, o.RedirectHosts)
+}
+
 // TargetKind is a way to deliver.
 type TargetKind string
 

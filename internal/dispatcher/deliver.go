@@ -52,7 +52,7 @@ func (d *Dispatcher) deliver(ctx context.Context, id delivery.ID) Result {
 	}
 	leave, until := d.Partners.Enter(ctx, j.subscription, now)
 	if leave == nil {
-		return d.postpone(ctx, dl, until, result, nil)
+		return d.postpone(ctx, dl, queued(dl, now, until), result, nil)
 	}
 	defer leave()
 	return d.attempt(ctx, j, result)
@@ -80,9 +80,7 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 	if j.sender = d.Senders[s.Target.Kind]; j.sender == nil {
 		return d.fault(ctx, dl, now, fault.New(fault.Permanent, "target_unknown", nil), result), false
 	}
-	if j.keys, err = d.Keys.Signing(ctx, s, s.Signing(now)); err == nil && len(j.keys) == 0 {
-		err = delivery.ErrKeyMissing
-	}
+	j.keys, err = d.signing(ctx, s, now)
 	if err == nil && s.CredentialHeader != "" {
 		j.credential, err = d.Keys.Credential(ctx, s)
 	}
@@ -98,16 +96,44 @@ func (d *Dispatcher) prepare(ctx context.Context, j *job, now time.Time, result 
 	return result, true
 }
 
+// subscription finds a delivery's subscription as it is remembered. Where that would
+// end the delivery, the row itself is asked: another process may have made this
+// delivery for a subscription that was created, or taken up again, since.
 func (d *Dispatcher) subscription(ctx context.Context, dl delivery.Delivery, now time.Time) (delivery.Subscription, bool, error) {
 	all, err := d.Subscriptions.Of(ctx, dl.Tenant, now)
 	if err != nil {
 		return delivery.Subscription{}, false, err
 	}
 	i := slices.IndexFunc(all, func(s delivery.Subscription) bool { return s.ID == dl.Subscription })
-	if i < 0 {
-		return delivery.Subscription{}, false, nil
+	if i < 0 || all[i].State == delivery.Stopped {
+		return d.Store.Subscription(ctx, dl.Subscription)
 	}
 	return all[i], true, nil
+}
+
+// signing reads the keys that sign. A key that is missing may have been replaced
+// since the subscription was read: the row is asked before a delivery is set aside.
+func (d *Dispatcher) signing(ctx context.Context, s delivery.Subscription, now time.Time) ([]delivery.SigningKey, error) {
+	keys, err := d.signingKeys(ctx, s, now)
+	if !errors.Is(err, delivery.ErrKeyMissing) {
+		return keys, err
+	}
+	fresh, found, readErr := d.Store.Subscription(ctx, s.ID)
+	switch {
+	case readErr != nil:
+		return nil, readErr
+	case !found || fresh.Revision == s.Revision:
+		return nil, err
+	}
+	return d.signingKeys(ctx, fresh, now)
+}
+
+func (d *Dispatcher) signingKeys(ctx context.Context, s delivery.Subscription, now time.Time) ([]delivery.SigningKey, error) {
+	keys, err := d.Keys.Signing(ctx, s, s.Signing(now))
+	if err == nil && len(keys) == 0 {
+		err = delivery.ErrKeyMissing
+	}
+	return keys, err
 }
 
 // attempt records, sends, and records again.
@@ -126,7 +152,7 @@ func (d *Dispatcher) attempt(ctx context.Context, j *job, result Result) Result 
 	answer, err := d.send(ctx, j, a)
 	end := d.Now()
 	a.Took, result.Took = end.Sub(now), end.Sub(now)
-	verdict := judge(answer, err)
+	verdict := d.heard(ctx, j, answer, judge(answer, err))
 	a.Result, a.Status, a.Code, a.Redirects = verdict.result, answer.Status, verdict.code, answer.Redirects
 	a.Answer = delivery.Printable(answer.Body)
 	result.Status, result.Code = answer.Status, verdict.code
@@ -239,6 +265,24 @@ func (d *Dispatcher) wakeAt(ctx context.Context, dl delivery.Delivery, now time.
 	}
 }
 
+// queuedMax is as long as a delivery waits for its turn at a partner, where neither
+// the partner's limit nor its breaker asks for more.
+const queuedMax = time.Minute
+
+// queued lengthens a wait with each time that a delivery was turned away: of many
+// that wait for one slow partner each would ask every second, and keep all workers
+// from the other partners. A wait stays a small part of what was waited before. The
+// fence is raised once by a turning away, twice by an attempt. No wait that is
+// lengthened here ends behind the deadline.
+func queued(dl delivery.Delivery, now, until time.Time) time.Time {
+	wait, turned := until.Sub(now), int(dl.Fence)-2*dl.AttemptCount
+	longer := min(wait*time.Duration(max(turned/2, 1)), queuedMax)
+	if longer <= wait || !now.Add(longer).Before(dl.Deadline) {
+		return until
+	}
+	return now.Add(longer)
+}
+
 // ours waits for our own stores without spending an attempt.
 func (d *Dispatcher) ours(ctx context.Context, dl delivery.Delivery, result Result, cause error) Result {
 	until := d.Now().Add(d.Policy.Ours.Delay(1+int(dl.Fence)/2, d.Chance()))
@@ -300,6 +344,35 @@ func (v verdict) final() bool {
 
 // troubled reports whether the partner could not take it, as opposed to did not want it.
 func (v verdict) troubled() bool { return v.result == delivery.Troubled }
+
+// heard takes a final answer for a passing one where what it answers to is not how
+// things stand any more: the address was left since the subscription was read, a
+// redirect is on its list by now, or the credential was turned over.
+func (d *Dispatcher) heard(ctx context.Context, j *job, answer delivery.Answer, v verdict) verdict {
+	switch {
+	case !v.final():
+	case d.moved(ctx, j.subscription):
+		return verdict{delivery.Troubled, "target_moved"}
+	case (answer.Status == 401 || answer.Status == 403) && d.turned(ctx, j):
+		return verdict{delivery.Troubled, "credential_moved"}
+	}
+	return v
+}
+
+// moved reports whether a subscription's target is another one by now.
+func (d *Dispatcher) moved(ctx context.Context, s delivery.Subscription) bool {
+	fresh, found, err := d.Store.Subscription(ctx, s.ID)
+	return err == nil && found && !fresh.Target.Is(s.Target)
+}
+
+// turned reports whether the credential that was sent is another one by now.
+func (d *Dispatcher) turned(ctx context.Context, j *job) bool {
+	if j.credential == "" {
+		return false
+	}
+	newest, err := d.Keys.NewestCredential(ctx, j.subscription)
+	return err == nil && newest != j.credential
+}
 
 // judge is the one place where this stage classifies. A transport that failed
 // may have delivered: it is tried again under the same identity. A status that

@@ -60,6 +60,8 @@ type Keys interface {
 	// A key that the store does not hold is an error of [delivery.ErrKeyMissing].
 	Signing(ctx context.Context, s delivery.Subscription, keys []delivery.Key) ([]delivery.SigningKey, error)
 	Credential(ctx context.Context, s delivery.Subscription) (string, error)
+	// NewestCredential asks the store again for one that was just refused.
+	NewestCredential(ctx context.Context, s delivery.Subscription) (string, error)
 }
 
 // Sender delivers one attempt to targets of one kind. sign returns the headers

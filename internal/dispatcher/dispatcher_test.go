@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go/middleware"
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/business"
@@ -444,6 +445,33 @@ func TestAPartnerThatIsGoneOrFailsForDays(t *testing.T) {
 	})
 }
 
+// A failure right after an acceptance begins a new count of days, although the
+// subscription that the process remembers still has the old one: a partner that
+// came back is not paused, and what waits for it does not expire.
+func TestAPartnerThatHasJustAcceptedIsNotPaused(t *testing.T) {
+	t.Parallel()
+	w, e := world(t, sim.Options{}, func(s *delivery.Subscription) { s.FailingSince = s.CreatedAt.Add(-delivery.FailingMax) })
+	w.Partner.Answer(sim.PartnerAnswer{Status: 204}, sim.PartnerAnswer{Status: 503})
+	pay(t, w, e, 1)
+	w.Advance(time.Second)
+	pay(t, w, e, 2)
+	s, _, _ := w.Outside.Subscription(t.Context(), "sub_1")
+	type stand struct {
+		State delivery.State
+		Since time.Time
+	}
+	if diff := cmp.Diff(stand{delivery.Active, w.Now()}, stand{s.State, s.FailingSince}); diff != "" {
+		t.Errorf("subscription (-want +got):\n%s", diff)
+	}
+	w.Rest()
+	check(t, w)
+	for _, d := range w.Deliveries() {
+		if d.Status != delivery.Delivered {
+			t.Errorf("%s ended %s", d.ID, d.Status)
+		}
+	}
+}
+
 // When days of failure pause a subscription, the tenant's others are told so.
 func TestOthersAreToldOfAPause(t *testing.T) {
 	t.Parallel()
@@ -470,6 +498,29 @@ func TestOthersAreToldOfAPause(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], `"type":"dakghar.subscription_paused"`) || !strings.Contains(told[0], `"id":"sub_1","why":"failing"`) {
 		t.Errorf("told %q", told)
 	}
+}
+
+// What partners are told outlives the last attempt, although its bytes were first
+// kept weeks ago by a worker whose commit came to nothing. Proves X1, W4.
+func TestTheBytesOfAnEffectOutliveItsDeliveries(t *testing.T) {
+	t.Parallel()
+	faults := &sim.Faults{}
+	w, e := world(t, sim.Options{Middleware: map[string]func(*middleware.Stack) error{"processor": faults.Middleware}},
+		func(s *delivery.Subscription) { s.ProfileName = "patient" })
+	faults.Add(sim.Fault{Operation: "TransactWriteItems", Table: "BusinessTable", Times: -1, Err: sim.ErrThrottle})
+	pay(t, w, e, 1)
+	faults.Clear()
+	id := webhook.DeriveInboxID("demo", "stripe", "evt_1")
+	w.Hold(id)
+	w.Advance(27 * 24 * time.Hour)
+	w.Release(id)
+	w.Settle()
+	d := only(t, w)
+	if !d.Effect.BodyExpiresAt.After(d.Deadline) {
+		t.Errorf("attempts until %s, bytes until %s", d.Deadline, d.Effect.BodyExpiresAt)
+	}
+	w.Rest()
+	check(t, w)
 }
 
 // calling plans, beside what the built-in handler does, one call to billing.

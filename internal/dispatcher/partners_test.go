@@ -1,6 +1,8 @@
 package dispatcher_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,36 @@ import (
 	"dakghar/internal/delivery"
 	"dakghar/internal/sim"
 )
+
+// Many deliveries that wait for one slow partner ask for their turn less and less
+// often, and all have it.
+func TestAQueueBeforeASlowPartnerAsksSeldom(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, e := world(t, sim.Options{Log: &log}, func(s *delivery.Subscription) { s.Rate, s.Burst = 1, 1 })
+	const many = 60
+	for n := range many {
+		pay(t, w, e, n)
+	}
+	delivered := func() (n int) {
+		for _, d := range w.Deliveries() {
+			if d.Status == delivery.Delivered {
+				n++
+			}
+		}
+		return n
+	}
+	seconds := 0
+	for ; delivered() < many && seconds < 600; seconds++ {
+		w.Advance(time.Second)
+		w.Settle()
+	}
+	waits := strings.Count(log.String(), `"decision":"waits"`)
+	if delivered() < many || waits > 18*many || seconds > 150 {
+		t.Errorf("%d of %d delivered in %d s, turned away %d times", delivered(), many, seconds, waits)
+	}
+	check(t, w)
+}
 
 // A partner that is silent for a whole attempt holds a worker for as long: one
 // such attempt opens its breaker, five that fail at once do. What waits spends no

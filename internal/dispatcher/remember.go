@@ -18,28 +18,32 @@ const PausedType = "dakghar.subscription_paused"
 // wants nothing more. Losing the note is harmless: the next attempt makes it
 // again. It reports whether the attempt paused the subscription.
 func (d *Dispatcher) remember(ctx context.Context, s delivery.Subscription, v verdict, now time.Time) (paused bool) {
-	judged, changed := s.Judged(v.result == delivery.Accepted, now)
-	if v.result == delivery.Discontinued {
-		judged, changed = s.Stop("gone", now), true
-	}
-	if !changed {
+	if _, changed := judged(s, v, now); !changed {
 		return false
 	}
 	fresh, found, err := d.Store.Subscription(ctx, s.ID)
 	if err != nil || !found || fresh.State != s.State {
 		return false // somebody has decided about it since
 	}
-	fresh.FailingSince = judged.FailingSince
-	if judged.State == s.State {
-		_, _ = d.Store.UpdateSubscription(ctx, fresh)
+	// What is remembered may be half a minute old, and the partner may have accepted
+	// since: the count of days is the row's.
+	after, changed := judged(fresh, v, now)
+	if !changed {
 		return false
 	}
-	fresh.State, fresh.StateWhy, fresh.StateAt = judged.State, judged.StateWhy, judged.StateAt
-	if fresh.State != delivery.Paused {
-		_, _ = d.Store.UpdateSubscription(ctx, fresh)
+	if after.State == fresh.State || after.State != delivery.Paused {
+		_, _ = d.Store.UpdateSubscription(ctx, after)
 		return false
 	}
-	return d.pause(ctx, fresh, now)
+	return d.pause(ctx, after, now)
+}
+
+// judged is the subscription after an attempt, and whether that changes it.
+func judged(s delivery.Subscription, v verdict, now time.Time) (delivery.Subscription, bool) {
+	if v.result == delivery.Discontinued {
+		return s.Stop("gone", now), true
+	}
+	return s.Judged(v.result == delivery.Accepted, now)
 }
 
 // pause writes the pause together with the promise that others are told of it.

@@ -54,7 +54,7 @@ func (s *Store) Complete(ctx context.Context, c webhook.Completion) (webhook.Ver
 	}
 	turn := len(writes)
 	if c.Turn != nil {
-		writes = append(writes, s.turnWrites(*c.Turn)...)
+		writes = append(writes, s.turnWrites(*c.Turn, false)...)
 	}
 	business := len(writes)
 	for _, a := range c.Actions {

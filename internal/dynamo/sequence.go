@@ -104,6 +104,16 @@ func (e *expression) lastIs(last int64) string {
 	return e.name("ls") + " = " + e.value(num(last))
 }
 
+// waitingIs requires that as many events wait as were read.
+func (e *expression) waitingIs(n int) string {
+	parked := e.name("pn")
+	is := parked + " = " + e.value(num(int64(n)))
+	if n == 0 {
+		return "(attribute_not_exists(" + parked + ") OR " + is + ")"
+	}
+	return is
+}
+
 func (s *Store) updateSequence(id webhook.SequenceID, condition, update string, e *expression) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &s.Tables.Business, Key: keyOf(sequenceKey(id)), ConditionExpression: &condition, UpdateExpression: &update,
@@ -112,11 +122,14 @@ func (s *Store) updateSequence(id webhook.SequenceID, condition, update string, 
 }
 
 // turnWrites renders a step of a sequence: the sequence itself, and the event
-// behind it that goes on.
-func (s *Store) turnWrites(t webhook.Turn) []types.TransactWriteItem {
+// behind it that goes on. One that skips also stands on who waits.
+func (s *Store) turnWrites(t webhook.Turn, skips bool) []types.TransactWriteItem {
 	e := newExpression()
 	next := e.name(slotName(t.Number + 1))
 	condition := e.lastIs(t.Last)
+	if skips {
+		condition += " AND " + e.waitingIs(t.Waiting)
+	}
 	update := "SET " + e.name("ls") + " = " + e.value(num(t.Number))
 	if t.Next == "" {
 		condition += " AND attribute_not_exists(" + next + ")"
@@ -132,10 +145,10 @@ func (s *Store) turnWrites(t webhook.Turn) []types.TransactWriteItem {
 }
 
 // Skip gives up the numbers up to the turn's, by an operator, lets the event
-// behind them go on and records the act. False means that the sequence is not as
-// it was read.
+// behind them go on and records the act. False means that the sequence, or how many
+// wait in it, is not as it was read.
 func (s *Store) Skip(ctx context.Context, t webhook.Turn, act webhook.Act) (bool, error) {
-	reasons, err := s.commit(ctx, s.with(act, s.turnWrites(t)...)...)
+	reasons, err := s.commit(ctx, s.with(act, s.turnWrites(t, true)...)...)
 	switch {
 	case err != nil:
 		return false, err

@@ -16,18 +16,18 @@ func TestSkipCommitsAllOrNothing(t *testing.T) {
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		id := webhook.DeriveSequenceID("acme", "demo", webhook.Object, "obj_1")
 		row := parkedAs(t, s, rowAt(1, "demo", noon), webhook.Slot{Sequence: id, Number: 5})
-		turn := webhook.Turn{Sequence: id, Number: 4, Next: row.ID}
+		turn := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: 1}
 		turn.LetGo(row, noon)
 		record := webhook.Act{ID: "act-1", At: noon, Name: "sequence skip", Subject: "object demo/object/obj_1 to 4", Who: "ada", Why: "tests"}
 
 		outdated := row
 		outdated.Fence--
-		changed := webhook.Turn{Sequence: id, Number: 4, Next: row.ID}
+		changed := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: 1}
 		changed.LetGo(outdated, noon)
 		for name, stale := range map[string]webhook.Turn{
-			"the sequence was further":         {Sequence: id, Last: 3, Number: 4, Next: row.ID, Unpark: turn.Unpark, Promise: turn.Promise},
-			"somebody waits who was not there": {Sequence: id, Number: 4},
-			"another waits":                    {Sequence: id, Number: 4, Next: "in_other"},
+			"the sequence was further":         {Sequence: id, Last: 3, Number: 4, Next: row.ID, Waiting: 1, Unpark: turn.Unpark, Promise: turn.Promise},
+			"somebody waits who was not there": {Sequence: id, Number: 4, Waiting: 1},
+			"another waits":                    {Sequence: id, Number: 4, Next: "in_other", Waiting: 1},
 			"the row has changed":              changed,
 		} {
 			if ok, err := s.Skip(t.Context(), stale, record); ok || err != nil {
@@ -50,6 +50,28 @@ func TestSkipCommitsAllOrNothing(t *testing.T) {
 			t.Errorf("again: written %v, error %v; want neither", ok, err)
 		}
 		wantSkipped(t, s, webhook.Sequence{ID: id, Last: 4, Parked: map[int64]webhook.InboxID{}}, after, 1)
+	})
+}
+
+// Proves O4: an event that parks between an operator's look and the skip is not
+// passed over.
+func TestASkipPassesNobodyOverWhoParkedMeanwhile(t *testing.T) {
+	onStores(t, func(t *testing.T, s *dynamo.Store) {
+		id := webhook.DeriveSequenceID("acme", "demo", webhook.Object, "obj_1")
+		waits := parkedAs(t, s, rowAt(1, "demo", noon), webhook.Slot{Sequence: id, Number: 5})
+		seen, err := s.Sequence(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := webhook.Turn{Sequence: id, Last: seen.Last, Number: 4, Next: seen.Parked[5], Waiting: len(seen.Parked)}
+		turn.LetGo(waits, noon)
+		between := parkedAs(t, s, rowAt(2, "demo", noon), webhook.Slot{Sequence: id, Number: 3})
+
+		record := webhook.Act{ID: "act-1", At: noon, Name: "sequence skip", Subject: "object demo/object/obj_1", Who: "ada", Why: "tests"}
+		if ok, err := s.Skip(t.Context(), turn, record); ok || err != nil {
+			t.Errorf("written %v, error %v; want neither", ok, err)
+		}
+		wantSkipped(t, s, webhook.Sequence{ID: id, Parked: map[int64]webhook.InboxID{3: between.ID, 5: waits.ID}}, between, 0)
 	})
 }
 

@@ -47,6 +47,8 @@ type Bodies interface {
 
 // Keep stores an announcement's canonical bytes and returns the effect that
 // refers to them. What the bytes say of the time is at; putID names this very put.
+// Bytes that a worker kept long ago, whose commit came to nothing, are kept anew:
+// deliveries are attempted for days from now on.
 func Keep(ctx context.Context, bodies Bodies, a webhook.Announcement, e webhook.Effect, at time.Time, putID string) (webhook.Effect, error) {
 	raw, err := Canonical(a, at)
 	if err != nil {
@@ -54,7 +56,7 @@ func Keep(ctx context.Context, bodies Bodies, a webhook.Announcement, e webhook.
 	}
 	e.Type, e.Call, e.Digest = a.Type, a.Call, webhook.DigestOf(raw)
 	e.BodyID = webhook.BodyID(webhook.DeriveID("bd_", "effect body", string(e.Tenant), string(e.Digest)))
-	placed, err := bodies.Put(ctx, webhook.Body{ID: e.BodyID, Tenant: e.Tenant, Raw: raw, InboxID: e.InboxID, PutID: putID, At: e.CreatedAt})
+	placed, err := bodies.Put(ctx, webhook.Body{ID: e.BodyID, Tenant: e.Tenant, Raw: raw, InboxID: e.InboxID, PutID: putID, At: e.CreatedAt, Lasting: true})
 	if err != nil {
 		return webhook.Effect{}, err
 	}

@@ -153,11 +153,7 @@ func (r *Receiver) commit(ctx context.Context, row webhook.Inbox) (*webhook.Inbo
 func (r *Receiver) known(ctx context.Context, ev event, row, existing webhook.Inbox, body webhook.Body, placed webhook.Placed, report Report) Report {
 	switch {
 	case existing.Digest == row.Digest:
-		if r.bodyIsSpent(existing, placed, ev.now) {
-			// The event is over and its body was let go: the copy that this
-			// duplicate brought is not kept either. Failing leaves it to its expiry.
-			_ = r.Bodies.Remove(ctx, body.ID, body.PutID)
-		}
+		r.takeBack(ctx, existing, body, placed, ev.now)
 		r.Recent.Add(row.ID, row.Digest)
 		return report.succeed(ev.adapter.SuccessCode, Duplicate)
 	case existing.MatchedVersion == webhook.Backfilled, row.MatchedVersion == webhook.Backfilled:
@@ -179,11 +175,23 @@ func (r *Receiver) known(ctx context.Context, ev event, row, existing webhook.In
 	conflict.ID = webhook.DeriveConflictID(ev.endpoint.Scope, ev.adapter.Name, ev.envelope.EventID, row.Digest)
 	conflict.ConflictWith, conflict.SameBodyAs = existing.ID, ""
 	conflict.Status = webhook.Held
-	if _, err := r.commit(ctx, conflict); err != nil {
+	before, err := r.commit(ctx, conflict)
+	if err != nil {
 		return report.fail(err)
+	}
+	if before != nil {
+		r.takeBack(ctx, *before, body, placed, ev.now)
 	}
 	report.InboxID = conflict.ID
 	return report.succeed(ev.adapter.SuccessCode, Conflict)
+}
+
+// takeBack removes the copy that a duplicate has brought of a body that was let go
+// with its event. Failing leaves it to its expiry.
+func (r *Receiver) takeBack(ctx context.Context, existing webhook.Inbox, body webhook.Body, placed webhook.Placed, now time.Time) {
+	if r.bodyIsSpent(existing, placed, now) {
+		_ = r.Bodies.Remove(ctx, body.ID, body.PutID)
+	}
 }
 
 // bodyIsSpent reports whether the body that a repeat has just stored is nobody's:

@@ -138,6 +138,13 @@ func TestSkipRefuses(t *testing.T) {
 		{name: "the gap that closes meanwhile", code: "passed", of: object, to: 3, prepare: func(w *operatortest.World, id webhook.SequenceID) {
 			w.Rival = func(w *operatortest.World) { applies(w, id) }
 		}},
+		{name: "an event that parks below meanwhile", code: "waiting", of: object, to: 4, prepare: func(w *operatortest.World, id webhook.SequenceID) {
+			w.Rival = func(w *operatortest.World) {
+				seq := w.Sequences[id]
+				seq.Parked[4] = "in_4"
+				w.Sequences[id] = seq
+			}
+		}},
 		{name: "a table that does not answer", code: "unavailable", of: object, to: 4, prepare: func(w *operatortest.World, _ webhook.SequenceID) {
 			w.Fail = operatortest.Down("Skip")
 		}},

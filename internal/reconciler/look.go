@@ -35,7 +35,7 @@ func (r *Reconciler) look(ctx context.Context, rows []webhook.Outbox, report *Re
 			wake = append(wake, o)
 			continue
 		}
-		if s.unreadable {
+		if s.unreadable || o.Topic != webhook.TopicProcess { // of a newer program, which keeps it
 			report.count(Unreadable, nil)
 			continue
 		}
@@ -134,6 +134,8 @@ func (r *Reconciler) act(ctx context.Context, o webhook.Outbox, row webhook.Inbo
 		return did(Sleeping)(r.Store.PushWake(ctx, o, row.LeaseUntil.Add(time.Second)))
 	case row.Exhausted(now, r.Policy.AttemptsMax):
 		return did(Exhausted)(r.Store.Fail(ctx, row.Fail(now, "attempts_exhausted", r.Policy.KeepInbox), o.ID))
+	case !row.Status.Waiting():
+		return Unreadable, nil // a newer program's state: it knows what to do
 	}
 	return did(BodyExpiring)(r.Store.Fail(ctx, row.Fail(now, "body_expiring", r.Policy.KeepInbox), o.ID))
 }

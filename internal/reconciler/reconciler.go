@@ -138,7 +138,7 @@ const (
 	Sleeping      = "sleeping" // held, or a live lease: looked at again later
 	Lost          = "lost"     // somebody else was faster
 	NotSent       = "not_sent"
-	Unreadable    = "unreadable"     // the row is no outbox row, or its subject no inbox row
+	Unreadable    = "unreadable"     // the row, or its subject, is none of ours, or of a newer program
 	DeliveryWoken = "delivery_woken" // a delivery's worker is told again
 	AheadRemoved  = "promise_ahead"  // a promise of a later life than its ended subject's is removed
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/provider"
+	"dakghar/internal/reconciler"
 	"dakghar/internal/sim"
 	"dakghar/internal/webhook"
 )
@@ -229,6 +230,78 @@ func TestAnUnreadableRowHidesNoOther(t *testing.T) {
 	if got := w.Row(row.ID).Status; got != webhook.Processed {
 		t.Errorf("the event is %s", got)
 	}
+}
+
+// An event in a state that only a newer program knows, beside which this one runs
+// during a release or after a rollback, is counted and left as it is. Proves A6.
+func TestAStateOfANewerProgramIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	want := change(t, w, webhook.Change{ID: row.ID, Guard: webhook.Guard{From: []webhook.Status{row.Status}, Fence: row.Fence}, To: "QUARANTINED"})
+	w.DropStream()
+	w.Advance(time.Minute)
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"unreadable": 1}, acts(t, &log)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, w.Row(row.ID)); diff != "" || len(w.Outbox()) != 1 {
+		t.Errorf("%d promises, row (-want +got):\n%s", len(w.Outbox()), diff)
+	}
+}
+
+// So is a promise of a topic that only a newer program knows, although its event
+// has ended: that program keeps it. Proves D5, A6.
+func TestAPromiseOfANewerProgramIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	w.Settle()
+	newer := webhook.NewOutbox(row, w.Now(), w.Now())
+	newer.ID, newer.Topic = webhook.NewOutboxID(row.ID, "digest", 0), "digest"
+	w.PutPromise(newer)
+	w.DropStream()
+	w.Advance(2 * time.Hour)
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"unreadable": 1}, acts(t, &log)); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]webhook.Outbox{newer}, w.Outbox()); diff != "" {
+		t.Errorf("promises (-want +got):\n%s", diff)
+	}
+}
+
+// A page that time did not suffice for is read again by the next run, and not passed
+// over until the scan begins anew. Proves R1, A6.
+func TestAPageThatWasNotLookedAtIsReadAgain(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, row := world(t, sim.Options{Log: &log})
+	w.DropStream()
+	w.Advance(time.Minute)
+	late := *w.Schedule().Reconciler
+	late.Store, late.Policy.AuditTime = lateSubjects{late.Store}, 0
+	bounded, cancel := context.WithTimeout(t.Context(), late.Policy.Slack+time.Second)
+	defer cancel()
+	if r := late.Run(bounded); !r.Ran || r.Whole || r.Acts["woken"] != 0 {
+		t.Fatalf("the first run: %+v", r)
+	}
+	w.Reconcile()
+	if diff := cmp.Diff(map[string]int{"woken": 1}, acts(t, &log)); diff != "" {
+		t.Errorf("the next run (-want +got):\n%s", diff)
+	}
+	w.Settle()
+	if got := w.Row(row.ID).Status; got != webhook.Processed {
+		t.Errorf("the event is %s", got)
+	}
+}
+
+// lateSubjects reads subjects when the time of the scan is over.
+type lateSubjects struct{ reconciler.Store }
+
+func (s lateSubjects) InboxRows(ctx context.Context, ids []webhook.InboxID) (map[webhook.InboxID]webhook.Inbox, []webhook.InboxID, error) {
+	<-ctx.Done()
+	return s.Store.InboxRows(context.WithoutCancel(ctx), ids)
 }
 
 // A reconciler that cannot read says so: its function fails, and no figure

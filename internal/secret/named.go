@@ -40,11 +40,24 @@ func (n *Named) Format(f fmt.State, _ rune) { redact(f) }
 // Text returns the present value of the secret of a name. Errors are of kind
 // ours: [ErrNoVersion], [ErrEmpty], or what became of the call.
 func (n *Named) Text(ctx context.Context, name string) (string, error) {
-	value, fresh, err := n.look(name)
+	return n.text(ctx, name, n.cfg.Soft)
+}
+
+// newestAge bounds how often one process asks for a secret that somebody refuses.
+const newestAge = 30 * time.Second
+
+// Newest is [Named.Text], read again once it is older than half a minute: for a
+// value that was just refused.
+func (n *Named) Newest(ctx context.Context, name string) (string, error) {
+	return n.text(ctx, name, min(newestAge, n.cfg.Soft))
+}
+
+func (n *Named) text(ctx context.Context, name string, soft time.Duration) (string, error) {
+	value, fresh, err := n.look(name, soft)
 	if fresh || err != nil {
 		return string(value.borrow()), err
 	}
-	call := n.calls.DoChan(name, func() (any, error) { return n.fetch(context.WithoutCancel(ctx), name) })
+	call := n.calls.DoChan(name, func() (any, error) { return n.fetch(context.WithoutCancel(ctx), name, soft) })
 	select {
 	case r := <-call:
 		got, _ := r.Val.(Value)
@@ -56,7 +69,7 @@ func (n *Named) Text(ctx context.Context, name string) (string, error) {
 
 // look returns what may be served without asking the store; fresh is false and
 // err nil where it should be asked.
-func (n *Named) look(name string) (value Value, fresh bool, err error) {
+func (n *Named) look(name string, soft time.Duration) (value Value, fresh bool, err error) {
 	now := n.cfg.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -67,7 +80,7 @@ func (n *Named) look(name string) (value Value, fresh bool, err error) {
 	e.used = now
 	age := now.Sub(e.confirmed)
 	pausing := now.Before(e.retryAt)
-	if e.sealed != nil && age < n.cfg.Hard && (age < n.cfg.Soft || pausing) {
+	if e.sealed != nil && age < n.cfg.Hard && (age < soft || pausing) {
 		return ownValue(n.vault.open(key{secret: name}, e.sealed)), true, nil
 	}
 	if pausing {
@@ -77,9 +90,9 @@ func (n *Named) look(name string) (value Value, fresh bool, err error) {
 }
 
 // fetch is the one call at a time for a name.
-func (n *Named) fetch(ctx context.Context, name string) (Value, error) {
+func (n *Named) fetch(ctx context.Context, name string, soft time.Duration) (Value, error) {
 	// Who looked before the previous call ended and joined after it needs no call of his own.
-	if value, fresh, err := n.look(name); fresh || err != nil {
+	if value, fresh, err := n.look(name, soft); fresh || err != nil {
 		return value, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, n.cfg.CallTimeout)

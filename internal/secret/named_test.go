@@ -23,7 +23,10 @@ type said struct {
 
 func text(t *testing.T, n *secret.Named, name string) said {
 	t.Helper()
-	value, err := n.Text(t.Context(), name)
+	return answer(n.Text(t.Context(), name))
+}
+
+func answer(value string, err error) said {
 	if err == nil {
 		return said{Text: value}
 	}
@@ -47,6 +50,27 @@ func TestANamedSecretIsReadAgainAfterFiveMinutes(t *testing.T) {
 		f.set(apiKey, "v2", "two")
 		time.Sleep(time.Second)
 		check(t, "the second", text(t, n, apiKey), said{Text: "two"})
+		check(t, "calls in all", f.count("GetSecretValue"), 2)
+	})
+}
+
+// Proves S1: a credential that was refused is asked for anew, once in half a minute
+// however often it is refused, and whoever reads it after that has the new one.
+func TestANamedSecretThatWasRefusedIsAskedForAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.set(apiKey, "v1", "one")
+		n := secret.NewNamed(secret.Config{Now: time.Now, Client: f})
+		check(t, "the first", text(t, n, apiKey), said{Text: "one"})
+		f.set(apiKey, "v2", "two")
+		for range 30 {
+			check(t, "within half a minute", answer(n.Newest(t.Context(), apiKey)), said{Text: "one"})
+			time.Sleep(time.Second)
+		}
+		check(t, "calls so far", f.count("GetSecretValue"), 1)
+		check(t, "whoever only reads", text(t, n, apiKey), said{Text: "one"})
+		check(t, "after half a minute", answer(n.Newest(t.Context(), apiKey)), said{Text: "two"})
+		check(t, "whoever reads then", text(t, n, apiKey), said{Text: "two"})
 		check(t, "calls in all", f.count("GetSecretValue"), 2)
 	})
 }

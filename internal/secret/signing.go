@@ -40,6 +40,12 @@ func (s Signing) Credential(ctx context.Context, sub delivery.Subscription) (str
 	return text, missing(err)
 }
 
+// NewestCredential is [Signing.Credential] as the store has it now, within half a minute.
+func (s Signing) NewestCredential(ctx context.Context, sub delivery.Subscription) (string, error) {
+	text, err := s.Named.Newest(ctx, sub.Credential)
+	return text, missing(err)
+}
+
 func missing(err error) error {
 	if errors.Is(err, ErrNoVersion) || errors.Is(err, ErrEmpty) {
 		return delivery.ErrKeyMissing

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dakghar/internal/business"
+	"dakghar/internal/provider"
 	"dakghar/internal/sim"
 	"dakghar/internal/webhook"
 )
@@ -50,5 +51,41 @@ func TestARepeatOfAnErasedEventBringsNothingBack(t *testing.T) {
 				w.Settle()
 			}
 		})
+	}
+}
+
+// Proves D6, A3: so does the repeat of an event that came as another's id with
+// another body, was held for that, ended and erased.
+func TestARepeatOfAnErasedConflictBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	w := sim.New(t, sim.Options{})
+	e := w.AddEndpoint("razorpay", "demo", "a text only the test knows")
+	o := provider.SampleOptions{Type: "payment.captured", EventID: "evt_1", ObjectID: "pay_1", Amount: 100, Currency: "INR"}
+	w.Send(w.Event(e, o))
+	w.Settle()
+	o.Amount = 9999
+	d := w.Event(e, o)
+	w.Send(d)
+	var held webhook.Inbox
+	for _, row := range w.Inbox() {
+		if row.ConflictWith != "" {
+			held = row
+		}
+	}
+	op := w.Command(business.Standard())
+	if _, err := op.Fail(t.Context(), held.ID, "a forgery"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := op.Erase(t.Context(), held.ID, "request 77"); err != nil {
+		t.Fatal(err)
+	}
+	if held.Status != webhook.Held || w.BodyKept(held.Digest, "demo") {
+		t.Fatalf("before: %+v", held)
+	}
+	if status := w.Post(d); status != 200 {
+		t.Errorf("a repeat is answered %d", status)
+	}
+	if w.BodyKept(held.Digest, "demo") {
+		t.Error("the bytes are there")
 	}
 }

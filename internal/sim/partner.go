@@ -198,6 +198,22 @@ func (w *World) ChangeSubscription(id delivery.SubscriptionID, change func(*deli
 	w.Advance(directory.Age)
 }
 
+// TurnCredential gives the partner of a subscription another credential, in the
+// header that the subscription names.
+func (w *World) TurnCredential(id delivery.SubscriptionID, text string) (name string) {
+	w.T.Helper()
+	w.spy.plant(text)
+	name = w.stackName() + "/subscription/" + string(id) + "/credential"
+	_, err := w.secrets.CreateSecret(w.T.Context(), &secretsmanager.CreateSecretInput{Name: &name, SecretString: &text, ClientRequestToken: aws.String(w.NewID() + "-credential-of-a-partner-first")})
+	if err != nil {
+		_, err = w.secrets.PutSecretValue(w.T.Context(), &secretsmanager.PutSecretValueInput{SecretId: &name, SecretString: &text, ClientRequestToken: aws.String(w.NewID() + "-credential-of-a-partner-next")})
+	}
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return name
+}
+
 // RotateSigning gives a subscription a second key; both sign.
 func (w *World) RotateSigning(id delivery.SubscriptionID, keyID, text string) {
 	w.T.Helper()

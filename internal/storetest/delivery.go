@@ -123,6 +123,60 @@ func (s suite) attempts(t *testing.T) {
 	}
 }
 
+// begun claims a delivery for its next attempt, and returns both as they stand then.
+func (s suite) begun(t *testing.T, d delivery.Delivery, claim delivery.ClaimID, at time.Time) (delivery.Delivery, delivery.Attempt) {
+	t.Helper()
+	c := d.Claim(claim, at, time.Minute)
+	a := delivery.Attempt{Delivery: d.ID, N: d.AttemptCount + 1, At: at, KeyID: "k1"}
+	if ok, err := s.BeginAttempt(t.Context(), c, a); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	return c.Apply(d), a
+}
+
+// lateRefusal meets a row that looks as its own end would have left it.
+func (s suite) lateRefusal(t *testing.T) {
+	first, a := s.begun(t, s.created(t, "deliver-late"), "a", now)
+	later := now.Add(2 * time.Minute)
+	second, b := s.begun(t, first, "b", later)
+	a.Result, a.Status, a.Code = delivery.Troubled, 503, "status_503"
+	b.Result, b.Status, b.Code = delivery.Troubled, 500, "status_500"
+	again := second.Again(later, 500, "status_500")
+	if ok, err := s.EndAttempt(t.Context(), again, b); err != nil || !ok {
+		t.Errorf("in time: %v, %v", ok, err)
+	}
+	if ok, err := s.EndAttempt(t.Context(), first.Again(later, 503, "status_503"), a); err != nil || ok {
+		t.Errorf("late: %v, %v; want false", ok, err)
+	}
+	s.wantDelivery(t, again.Apply(second))
+	got, err := s.Attempts(t.Context(), first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]delivery.Attempt{a, b}, got); diff != "" {
+		t.Errorf("attempts (-want +got):\n%s", diff)
+	}
+}
+
+// acceptance of an attempt that the row does not know of, as after a restore, ends
+// nothing; that of its newest one does.
+func (s suite) acceptance(t *testing.T) {
+	d, a := s.begun(t, s.created(t, "deliver-accepted"), "a", now)
+	unknown := d
+	unknown.AttemptCount++
+	b := a
+	b.N++
+	if ok, err := s.EndAttempt(t.Context(), unknown.Deliver(now, 200), b); err != nil || ok {
+		t.Errorf("of an attempt that never was: %v, %v; want false", ok, err)
+	}
+	s.wantDelivery(t, d)
+	accepted := d.Deliver(now, 200)
+	if ok, err := s.EndAttempt(t.Context(), accepted, a); err != nil || !ok {
+		t.Errorf("of the newest attempt: %v, %v", ok, err)
+	}
+	s.wantDelivery(t, accepted.Apply(d))
+}
+
 // endTwice asks again after a reply that was lost.
 func (s suite) endTwice(t *testing.T) {
 	d := s.created(t, "deliver-lost-reply")
@@ -173,6 +227,12 @@ func (s suite) wakeDelivery(t *testing.T) {
 		t.Error("a delivery is found at its wake time, and not before")
 	}
 	next := d.WakeAgain(now)
+	outdated := d
+	outdated.Fence--
+	if ok, err := s.RewakeDelivery(t.Context(), outdated, next); err != nil || ok {
+		t.Errorf("rewake of what has changed since: %v, %v; want false", ok, err)
+	}
+	s.wantDelivery(t, d)
 	for _, want := range []bool{true, false} { // the second one saw an outdated time
 		if ok, err := s.RewakeDelivery(t.Context(), d, next); err != nil || ok != want {
 			t.Errorf("rewake: %v, %v; want %v", ok, err, want)

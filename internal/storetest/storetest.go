@@ -119,6 +119,8 @@ func Run(t *testing.T, store *dynamo.Store) {
 	t.Run("X8: a delivery is made once", s.createDelivery)
 	t.Run("X8: of rivals one begins an attempt", s.attemptOnce)
 	t.Run("X2: attempts are kept in order, and a late acceptance is a fact", s.attempts)
+	t.Run("X2: an attempt that ends late is kept, although another has ended alike", s.lateRefusal)
+	t.Run("X2: an acceptance is of an attempt that was begun", s.acceptance)
 	t.Run("X6: a lost reply of an end is recognised, and the dead are listed", s.endTwice)
 	t.Run("X1: a delivery is its own promise", s.wakeDelivery)
 	t.Run("X6: a replay is a delivery of its own, linked to the first", s.replayDelivery)
@@ -494,12 +496,7 @@ func (s suite) marks(t *testing.T) {
 	want.PublishedAt, want.WakeAt, want.Wakes = later, rewake.WakeAt, 2
 	s.wantPromise(t, o.ID, &want)
 
-	// A row inserted anew is another promise.
-	fresh := o
-	fresh.Gen = 5
-	if ok, err := s.MarkPublished(t.Context(), fresh.Publish(now)); err != nil || ok {
-		t.Errorf("a mark of another generation: %v, %v; want false", ok, err)
-	}
+	s.marksOfItsOwnLife(t)
 	// And a missing row is not raised by a mark.
 	if ok, err := s.MarkPublished(t.Context(), webhook.Published{ID: "none", At: now, WakeAt: now}); err != nil || ok {
 		t.Errorf("a mark of a missing row: %v, %v; want false", ok, err)
@@ -508,8 +505,31 @@ func (s suite) marks(t *testing.T) {
 	if ok, err := s.PushWake(t.Context(), want, now.Add(time.Hour)); err != nil || !ok {
 		t.Fatalf("push: %v, %v", ok, err)
 	}
+	if ok, err := s.PushWake(t.Context(), want, now.Add(2*time.Hour)); err != nil || ok {
+		t.Errorf("a push from an outdated read: %v, %v; want false", ok, err)
+	}
 	want.WakeAt = now.Add(time.Hour)
 	s.wantPromise(t, o.ID, &want)
+}
+
+// marksOfItsOwnLife leaves a promise alone that was inserted anew since it was
+// sent: it is another one, which nobody has sent yet.
+func (s suite) marksOfItsOwnLife(t *testing.T) {
+	row := Row("marks", 2)
+	s.accept(t, row)
+	unsent := *promise(row)
+	older := unsent
+	older.Gen--
+	if ok, err := s.MarkPublished(t.Context(), older.Publish(now)); err != nil || ok {
+		t.Errorf("a mark of another generation: %v, %v; want false", ok, err)
+	}
+	if ok, err := s.MarkPublished(t.Context(), older.Rewake(now)); err != nil || ok {
+		t.Errorf("a rewake of another generation: %v, %v; want false", ok, err)
+	}
+	if ok, err := s.PushWake(t.Context(), older, now.Add(time.Hour)); err != nil || ok {
+		t.Errorf("a push of another generation: %v, %v; want false", ok, err)
+	}
+	s.wantPromise(t, unsent.ID, &unsent)
 }
 
 func (s suite) deletes(t *testing.T) {
@@ -675,6 +695,9 @@ func (s suite) lease(t *testing.T) {
 	}
 	if err := s.Release(t.Context(), "l", "one", "stolen"); err != nil {
 		t.Errorf("releasing what was taken over: %v", err)
+	}
+	if _, ok, err := s.Lease(t.Context(), "l", "three", until.Add(time.Millisecond), until.Add(time.Minute)); err != nil || ok {
+		t.Errorf("after a release by its former owner: %v, %v; want false", ok, err)
 	}
 	if err := s.Release(t.Context(), "l", "two", "cursor"); err != nil {
 		t.Fatal(err)

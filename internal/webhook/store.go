@@ -64,6 +64,9 @@ type Body struct {
 	InboxID InboxID // the event it came with
 	PutID   string  // names this very put, drawn at random
 	At      time.Time
+	// Lasting asks for a whole life from At, but for a day: bytes that are there and
+	// end sooner are put anew. It is for those whose row nobody renews.
+	Lasting bool
 }
 
 // Placed says where a body stands after a put or a renewal.
