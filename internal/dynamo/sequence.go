@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,12 +105,16 @@ func (e *expression) lastIs(last int64) string {
 	return e.name("ls") + " = " + e.value(num(last))
 }
 
-// waitingIs requires that as many events wait as were read.
-func (e *expression) waitingIs(n int) string {
+// waitingIs requires that just these events wait: as many as there are, and each at
+// its number. At most [webhook.ParkedMax] do, far below an expression's 4 KB.
+func (e *expression) waitingIs(waiting map[int64]webhook.InboxID) string {
 	parked := e.name("pn")
-	is := parked + " = " + e.value(num(int64(n)))
-	if n == 0 {
+	is := parked + " = " + e.value(num(int64(len(waiting))))
+	if len(waiting) == 0 {
 		return "(attribute_not_exists(" + parked + ") OR " + is + ")"
+	}
+	for _, n := range slices.Sorted(maps.Keys(waiting)) {
+		is += " AND " + e.name(slotName(n)) + " = " + e.value(str(string(waiting[n])))
 	}
 	return is
 }
@@ -145,8 +150,8 @@ func (s *Store) turnWrites(t webhook.Turn, skips bool) []types.TransactWriteItem
 }
 
 // Skip gives up the numbers up to the turn's, by an operator, lets the event
-// behind them go on and records the act. False means that the sequence, or how many
-// wait in it, is not as it was read.
+// behind them go on and records the act. False means that the sequence, or who
+// waits in it, is not as it was read.
 func (s *Store) Skip(ctx context.Context, t webhook.Turn, act webhook.Act) (bool, error) {
 	reasons, err := s.commit(ctx, s.with(act, s.turnWrites(t, true)...)...)
 	switch {

@@ -16,19 +16,21 @@ func TestSkipCommitsAllOrNothing(t *testing.T) {
 	onStores(t, func(t *testing.T, s *dynamo.Store) {
 		id := webhook.DeriveSequenceID("acme", "demo", webhook.Object, "obj_1")
 		row := parkedAs(t, s, rowAt(1, "demo", noon), webhook.Slot{Sequence: id, Number: 5})
-		turn := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: 1}
+		waiting := map[int64]webhook.InboxID{5: row.ID}
+		turn := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: waiting}
 		turn.LetGo(row, noon)
 		record := webhook.Act{ID: "act-1", At: noon, Name: "sequence skip", Subject: "object demo/object/obj_1 to 4", Who: "ada", Why: "tests"}
 
 		outdated := row
 		outdated.Fence--
-		changed := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: 1}
+		changed := webhook.Turn{Sequence: id, Number: 4, Next: row.ID, Waiting: waiting}
 		changed.LetGo(outdated, noon)
 		for name, stale := range map[string]webhook.Turn{
-			"the sequence was further":         {Sequence: id, Last: 3, Number: 4, Next: row.ID, Waiting: 1, Unpark: turn.Unpark, Promise: turn.Promise},
-			"somebody waits who was not there": {Sequence: id, Number: 4, Waiting: 1},
-			"another waits":                    {Sequence: id, Number: 4, Next: "in_other", Waiting: 1},
+			"the sequence was further":         {Sequence: id, Last: 3, Number: 4, Next: row.ID, Waiting: waiting, Unpark: turn.Unpark, Promise: turn.Promise},
+			"somebody waits who was not there": {Sequence: id, Number: 4, Waiting: waiting},
+			"another waits":                    {Sequence: id, Number: 4, Next: "in_other", Waiting: waiting},
 			"the row has changed":              changed,
+			"as many wait, but others":         {Sequence: id, Number: 4, Next: row.ID, Waiting: map[int64]webhook.InboxID{7: "in_other"}, Unpark: turn.Unpark, Promise: turn.Promise},
 		} {
 			if ok, err := s.Skip(t.Context(), stale, record); ok || err != nil {
 				t.Errorf("%s: written %v, error %v; want neither", name, ok, err)
@@ -63,7 +65,7 @@ func TestASkipPassesNobodyOverWhoParkedMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		turn := webhook.Turn{Sequence: id, Last: seen.Last, Number: 4, Next: seen.Parked[5], Waiting: len(seen.Parked)}
+		turn := webhook.Turn{Sequence: id, Last: seen.Last, Number: 4, Next: seen.Parked[5], Waiting: seen.Parked}
 		turn.LetGo(waits, noon)
 		between := parkedAs(t, s, rowAt(2, "demo", noon), webhook.Slot{Sequence: id, Number: 3})
 

@@ -63,7 +63,7 @@ func (o *Operator) Skip(ctx context.Context, of Sequenced, to int64, why string)
 		if err := skippable(seq, of, to); err != nil {
 			return seq, err
 		}
-		turn := webhook.Turn{Sequence: seq.ID, Last: seq.Last, Number: to, Next: seq.Parked[to+1], Waiting: len(seq.Parked)}
+		turn := webhook.Turn{Sequence: seq.ID, Last: seq.Last, Number: to, Next: seq.Parked[to+1], Waiting: seq.Parked}
 		if turn.Next != "" {
 			next, found, err := o.Inbox.Inbox(ctx, turn.Next)
 			if err != nil {

@@ -279,8 +279,9 @@ func TestAPageThatWasNotLookedAtIsReadAgain(t *testing.T) {
 	w, row := world(t, sim.Options{Log: &log})
 	w.DropStream()
 	w.Advance(time.Minute)
-	late := *w.Schedule().Reconciler
-	late.Store, late.Policy.AuditTime = lateSubjects{late.Store}, 0
+	is := w.Schedule().Reconciler
+	late := &reconciler.Reconciler{Store: lateSubjects{is.Store}, Queue: is.Queue, Policy: is.Policy, Now: is.Now, NewID: is.NewID, Chance: is.Chance}
+	late.Policy.AuditTime = 0
 	bounded, cancel := context.WithTimeout(t.Context(), late.Policy.Slack+time.Second)
 	defer cancel()
 	if r := late.Run(bounded); !r.Ran || r.Whole || r.Acts["woken"] != 0 {

@@ -66,9 +66,9 @@ type Turn struct {
 	Unpark *Change
 	// Promise is the next event's, committed with Unpark.
 	Promise *Outbox
-	// Waiting is how many events wait, as read. Where numbers are given up it must
-	// still be so: one that parked since may be among them.
-	Waiting int
+	// Waiting are the events that wait, by their numbers, as read. Where numbers are
+	// given up it must still be so: one that parked since may be among them.
+	Waiting map[int64]InboxID
 }
 
 // LetGo makes the turn unpark who waits behind it, if the row still waits there.

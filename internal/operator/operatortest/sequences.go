@@ -37,7 +37,7 @@ func (s sequences) Skip(_ context.Context, t webhook.Turn, a webhook.Act) (bool,
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	seq := s.sequence(t.Sequence)
-	if seq.Last != t.Last || seq.Parked[t.Number+1] != t.Next || len(seq.Parked) != t.Waiting {
+	if seq.Last != t.Last || seq.Parked[t.Number+1] != t.Next || !maps.Equal(seq.Parked, t.Waiting) {
 		return false, nil
 	}
 	if t.Unpark != nil {
