@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -349,6 +350,42 @@ func TestWhoIsTold(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+}
+
+// Without an effect's bytes nobody can say whom its filters would have chosen: who
+// may have wanted it has a delivery that is set aside, and the promise is over.
+// Proves X1, A6.
+func TestLostBytesOfAnEffectAreSeenByWhoeverFilters(t *testing.T) {
+	t.Parallel()
+	w := sim.New(t, sim.Options{})
+	e := w.AddEndpoint("stripe", "demo", "whsec_test_secret_for_the_dispatcher")
+	w.Subscribe("dollar", func(s *delivery.Subscription) { s.Filter = map[string]string{"object.currency": "USD"} })
+	w.Subscribe("refunds", func(s *delivery.Subscription) {
+		s.Types, s.Filter = []string{"refund.*"}, map[string]string{"object.currency": "EUR"}
+	})
+	d := w.Event(e, provider.SampleOptions{Type: "payment_intent.succeeded", EventID: "evt_1", ObjectID: "pi_1", Amount: 1250, Currency: "EUR"})
+	if status := w.Send(d); status != 200 {
+		t.Fatalf("status %d", status)
+	}
+	w.PumpStream()
+	w.PumpQueue()
+	promises := w.Outbox()
+	i := slices.IndexFunc(promises, func(o webhook.Outbox) bool { return o.Effect != nil })
+	if i < 0 {
+		t.Fatalf("no effect among %+v", promises)
+	}
+	w.ForgetBody(promises[i].Effect.BodyID)
+	w.Settle()
+	got := map[delivery.SubscriptionID]end{}
+	for _, d := range w.Deliveries() {
+		got[d.Subscription] = endOf(d)
+	}
+	if diff := cmp.Diff(map[delivery.SubscriptionID]end{"dollar": {delivery.Faulted, 0, 0, "body_missing"}}, got); diff != "" {
+		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+	if left := w.Outbox(); len(left) != 0 {
+		t.Errorf("promises %+v, want none", left)
 	}
 }
 

@@ -2,11 +2,13 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"dakghar/internal/delivery"
+	"dakghar/internal/fault"
 	"dakghar/internal/webhook"
 )
 
@@ -110,7 +112,20 @@ func (d *Dispatcher) wanting(ctx context.Context, e webhook.Effect, now time.Tim
 			wanting = append(wanting, s)
 		}
 	}
+	if readErr != nil && fault.KindOf(readErr) == fault.Permanent {
+		return mayWant(all, e), nil
+	}
 	return wanting, readErr
+}
+
+// mayWant returns the subscriptions that an effect may be for whose bytes are gone.
+// Their deliveries will be set aside for that, where an operator sees them: better
+// than a promise that wakes for ever, and than one that is dropped in silence.
+func mayWant(all []delivery.Subscription, e webhook.Effect) []delivery.Subscription {
+	return slices.DeleteFunc(slices.Clone(all), func(s delivery.Subscription) bool {
+		s.Filter = nil
+		return !s.Wants(e, nil)
+	})
 }
 
 // create puts the deliveries of a chunk and wakes a worker for each new one. A
