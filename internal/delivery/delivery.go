@@ -89,12 +89,17 @@ const Keep = 90 * 24 * time.Hour
 // firstWake is how long the reconciler gives the queue before it looks itself.
 const firstWake = time.Minute
 
-// New returns the delivery of an effect to a subscription, due at once.
+// New returns the delivery of an effect to a subscription, due at once. It is over
+// with its profile's time, or with the life of its bytes: a replay may find less of
+// that left.
 func New(effect webhook.Effect, s Subscription, now time.Time) Delivery {
-	p := s.Profile()
+	deadline := now.Add(s.Profile().Deadline)
+	if end := effect.BodyExpiresAt; !end.IsZero() && end.Before(deadline) {
+		deadline = end
+	}
 	return Delivery{
 		ID: DeriveID(effect.Tenant, effect.ID, s.ID, 0), Tenant: effect.Tenant, Subscription: s.ID, Effect: effect,
-		Status: Pending, NextAttemptAt: now, CreatedAt: now, Deadline: now.Add(p.Deadline), WakeAt: now.Add(firstWake),
+		Status: Pending, NextAttemptAt: now, CreatedAt: now, Deadline: deadline, WakeAt: now.Add(firstWake),
 	}
 }
 

@@ -122,6 +122,24 @@ func TestAReplayIsAnotherDelivery(t *testing.T) {
 	}
 }
 
+// Proves X5: no delivery is attempted longer than its bytes live, so that it ends
+// EXPIRED, and is not set aside for bytes that nothing brings back.
+func TestADeliveryEndsWithItsBytes(t *testing.T) {
+	t.Parallel()
+	profile := noon.Add(toPartner().Profile().Deadline)
+	for name, tt := range map[string]struct{ bytes, want time.Time }{
+		"they live longer":       {profile.Add(time.Hour), profile},
+		"they end before":        {noon.Add(30 * time.Hour), noon.Add(30 * time.Hour)},
+		"nothing of it is known": {time.Time{}, profile},
+	} {
+		e := sending().Effect
+		e.BodyExpiresAt = tt.bytes
+		if got := delivery.New(e, toPartner(), noon).Deadline; !got.Equal(tt.want) {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
 // Proves X11: the previous key signs until no retry can be under way.
 func TestARotationKeepsThePreviousKeyForItsRetries(t *testing.T) {
 	t.Parallel()
