@@ -301,6 +301,9 @@ func lateFinisher(name string, attempts int, meanwhile func(*sim.World)) sim.Sce
 			// What is held, or has spent its only attempt in a death, is opened by hand.
 			w.Release(inbox("evt_1"))
 			w.Replay(inbox("evt_1"))
+			// A second death may have spent the replay's only attempt too.
+			w.Rest()
+			w.Replay(inbox("evt_1"))
 		},
 		Want: applied(1),
 	}
